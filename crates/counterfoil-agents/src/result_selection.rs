@@ -14,6 +14,7 @@ use counterfoil_contract::text::pluralize;
 use counterfoil_contract::{Context, Contract, Policy, Report, Status};
 use counterfoil_flow::{BoundRule, Channel, QuotedValue, apply_rules};
 use serde_json::Value;
+use std::mem::discriminant;
 use std::sync::Arc;
 
 /// The candidates for the result of one reply.
@@ -146,7 +147,7 @@ impl<'c> ResultSelector<'c> {
     ) -> SelectedResult {
         for (channel, other) in others {
             let Some(other) = other else { continue };
-            let other = with_rejected_value(other, text);
+            let other = with_rejected_value(other, text, &selected.report);
             let Some(found) = contradiction(&selected.report, &other) else { continue };
             selected.notes.push(format!("a contradiction: {}", found.describe(channel)));
             if !self.asked_about_channels {
@@ -179,11 +180,14 @@ fn rejected_note(count: usize) -> Option<String> {
     (count > 0).then(|| format!("{} rejected", pluralize(count, "submission")))
 }
 
-/// A report on the text with the values that a rejected result gives.
-fn with_rejected_value(report: &Report, text: &[u8]) -> Report {
+/// A report on the text with the values that a rejected result gives. A value of another kind, such
+/// as a list in a remark where the result is an object, is not an attempt at the same result.
+fn with_rejected_value(report: &Report, text: &[u8], selected: &Report) -> Report {
     let raw = report.provenance.span.filter(|_| report.status == Status::Rejected);
     let raw = raw.and_then(|span| text.get(span.start..span.end));
-    let value = raw.and_then(|raw| serde_json::from_slice(raw).ok());
+    let value: Option<Value> = raw.and_then(|raw| serde_json::from_slice(raw).ok());
+    let kind = selected.value.as_ref().map(discriminant);
+    let value = value.filter(|value| Some(discriminant(value)) == kind);
     Report { value: report.value.clone().or(value), ..report.clone() }
 }
 

@@ -1,7 +1,7 @@
 //! The definition of a contract: what a contract file holds, or what a Rust type gives.
 
 use crate::claim::Claim;
-use crate::policy::{Coerce, Framing, Policy, Rename, RepairPolicy, Unwrap};
+use crate::policy::{Coerce, Framing, Policy, Rename, RepairPolicy, Several, Unwrap};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -369,6 +369,13 @@ impl Definition {
     #[must_use]
     pub fn approves(mut self, when: &str) -> Self {
         self.approves = Some(when.to_owned());
+        self
+    }
+
+    /// Rejects a text with several valid results that differ, so that the agent is asked.
+    #[must_use]
+    pub fn asks_if_several(mut self) -> Self {
+        self.policy.several = Several::Ask;
         self
     }
 

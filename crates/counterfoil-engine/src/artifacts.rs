@@ -3,6 +3,7 @@
 use counterfoil_flow::{Event, Rendered, Rendering, RunState, Workflow, artifacts, rendered_by};
 use counterfoil_workspace::atomic_write;
 use counterfoil_workspace::path::is_strictly_inside;
+use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -25,15 +26,18 @@ pub(crate) struct PendingArtifacts {
     at: i64,
     moved: bool,
     rendered: Vec<Rendering>,
+    /// The paths of the artifacts of all events. The condition of an artifact may hold only for the
+    /// event that wrote it, but its file stays the engine's own.
+    published: BTreeSet<String>,
 }
 
 impl PendingArtifacts {
     /// How many of the last events are enough to know whether the last turn changed an artifact.
     pub(crate) const LOOKBACK: u64 = 256;
 
-    /// Collects the artifacts of the last turn. It is called with every event in order and the
-    /// state right after it. All events of a turn have the same time; `last` is the time of the
-    /// last turn.
+    /// Collects the artifacts of the last turn, and the paths of all. It is called with every event
+    /// in order and the state right after it. All events of a turn have the same time; `last` is
+    /// the time of the last turn.
     pub(crate) fn on_event(
         &mut self,
         workflow: &Workflow,
@@ -42,13 +46,16 @@ impl PendingArtifacts {
         at: i64,
         last: i64,
     ) {
+        let rendered = rendered_by(workflow, run_state, event);
+        self.published.extend(rendered.iter().flatten().map(|one| one.path.clone()));
         if at != last {
             return;
         }
         if at != self.at {
-            *self = Self { at, ..Self::default() };
+            (self.at, self.moved) = (at, false);
+            self.rendered.clear();
         }
-        self.rendered.extend(rendered_by(workflow, run_state, event));
+        self.rendered.extend(rendered);
         self.moved |= matches!(
             event,
             Event::TransitionTaken(_)
@@ -57,6 +64,11 @@ impl PendingArtifacts {
                 | Event::Asked { .. }
                 | Event::RunEnded { .. }
         );
+    }
+
+    /// The paths of the artifacts that single events wrote.
+    pub(crate) fn published(&self) -> impl Iterator<Item = &str> {
+        self.published.iter().map(String::as_str)
     }
 
     /// The artifacts of single events to write again; `None` if the last turn changed no artifact.

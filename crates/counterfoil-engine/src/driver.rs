@@ -3,7 +3,7 @@
 
 mod tasks;
 
-use crate::artifacts::{self, PriorWrite};
+use crate::artifacts::{self, PendingArtifacts, PriorWrite};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::journal::{self, Batch, Journal, Lease, NewEvent, Summary};
@@ -70,9 +70,8 @@ pub(crate) struct RunDriver {
     pub(crate) worker: Arc<WorkerContext>,
     pub(crate) observer: Arc<dyn RunObserver>,
     pub(crate) stop: watch::Receiver<StopRequest>,
-    /// Artifacts of the last turn before the run was resumed, if a crash may have prevented writing
-    /// them.
-    pub(crate) pending: Option<Vec<Rendering>>,
+    /// Artifacts from before the run was resumed. A crash may have prevented writing the last ones.
+    pub(crate) pending: PendingArtifacts,
     /// The first error of writing a transcript. The run stops there and can be resumed.
     pub(crate) transcript_error: Option<TranscriptError>,
 }
@@ -293,9 +292,10 @@ impl RunDriver {
     /// Marks the files of earlier artifacts, and writes those that a crash may have prevented.
     fn publish_pending(&mut self) -> Option<Event> {
         let ours = artifact_paths(&self.workflow, &self.run_state);
-        self.mark_published(ours.iter().map(String::as_str));
-        let pending = self.pending.take()?;
-        self.publish(&pending, PriorWrite::Perhaps)
+        let pending = std::mem::take(&mut self.pending);
+        self.mark_published(ours.iter().map(String::as_str).chain(pending.published()));
+        let unwritten = pending.into_unwritten()?;
+        self.publish(&unwritten, PriorWrite::Perhaps)
     }
 
     /// The answers that a script provides for the questions of a turn.

@@ -3,7 +3,7 @@
 mod read;
 mod resume;
 
-use crate::artifacts;
+use crate::artifacts::{self, PendingArtifacts};
 use crate::clock::wall;
 use crate::driver::{InboxMessage, RunDriver, RunObserver, batch};
 use crate::error::Error;
@@ -143,7 +143,7 @@ impl Engine {
             repo,
             observer,
             stop,
-            pending: None,
+            pending: PendingArtifacts::default(),
             transcript_error: None,
         };
         let run_state = driver.spawn_and_join(Vec::new()).await?;
@@ -181,7 +181,7 @@ impl Engine {
             return Err(Error::NoRepository { run, repo });
         }
         let workflow = self.workflow(&run_state)?;
-        let pending = self.pending_artifacts(&workflow, &run_state)?.into_unwritten();
+        let pending = self.pending_artifacts(&workflow, &run_state)?;
         let agents = self.reassign_agents(&workflow, &run_state, options)?;
         let mut changed = agents.assigned();
         changed.retain(|name, assigned| run_state.agents.get(name) != Some(assigned));

@@ -37,6 +37,7 @@ impl AgentOutput for BaseOutput {
         Definition::for_type::<Self>("execution-loop/base", 1, Framing::AnyJson)
             .summary("The status and summary that any agent of the loop can give")
             .approves("result.status == \"success\"")
+            .asks_if_several()
             .display("{{ result.status }}: {{ result.summary }}")
             .repairs_syntax()
             .example(json!({"status": "success", "summary": "Moved the parser into a module of its own"}))
@@ -75,6 +76,7 @@ impl AgentOutput for ImplementerOutput {
         Definition::for_type::<Self>("execution-loop/implementer", 1, Framing::AnyJson)
             .summary("Code written for the plan: how far it got and which files it touched")
             .approves("result.status == \"success\"")
+            .asks_if_several()
             .agent("implementer")
             .alias("execution-implementer")
             .display(
@@ -159,6 +161,7 @@ impl AgentOutput for QaOutput {
         Definition::for_type::<Self>("execution-loop/qa", 1, Framing::AnyJson)
             .summary("Whether the definition of done is reached, check by check")
             .approves("result.dod_achieved")
+            .asks_if_several()
             .agent("qa")
             .alias("execution-qa")
             .display(
@@ -265,6 +268,7 @@ impl AgentOutput for CodeQualityOutput {
         Definition::for_type::<Self>("execution-loop/code-quality", 1, Framing::AnyJson)
             .summary("What linters and type checkers say of the change")
             .approves("result.quality_passed")
+            .asks_if_several()
             .agent("code-quality")
             .alias("execution-code-quality")
             .display(
@@ -398,6 +402,7 @@ impl AgentOutput for DodOutput {
         Definition::for_type::<Self>("execution-loop/dod", 1, Framing::AnyJson)
             .summary("Whether the whole task is done, and what is left")
             .approves("result.task_complete")
+            .asks_if_several()
             .agent("dod")
             .alias("execution-dod")
             .display(

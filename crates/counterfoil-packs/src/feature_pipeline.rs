@@ -159,6 +159,7 @@ impl AgentOutput for TddPhaseBlock {
             .version(2)
             .summary("One phase of a feature, done test first")
             .approves("result.phase_complete && result.tests_passing")
+            .asks_if_several()
             .display(
                 "phase {{ result.phase }} {{ 'complete' if result.phase_complete else 'open' }}, \
                  {{ result.tests_added }} tests added, tests {{ 'pass' if result.tests_passing else 'fail' }}",
@@ -230,6 +231,7 @@ impl AgentOutput for CodeReviewBlock {
         block_definition::<Self>("code-reviewer")
             .summary("A review of the change: approved or not, and the issues by weight")
             .approves("result.approved")
+            .asks_if_several()
             .alias("pr-review-toolkit:code-reviewer")
             .display("{{ result.recommendation }}: {{ result.issues_total }} issues, coverage {{ result.test_coverage }}")
             .rule(
@@ -350,6 +352,7 @@ impl AgentOutput for SilentFailureBlock {
         block_definition::<Self>("silent-failure-hunter")
             .summary("Errors that are swallowed, and where")
             .approves("!(result.severity in [\"high\", \"critical\"])")
+            .asks_if_several()
             .alias("pr-review-toolkit:silent-failure-hunter")
             .display("{{ result.silent_failures_found }} silent failures, severity {{ result.severity }}")
             .rule(
@@ -430,6 +433,7 @@ impl AgentOutput for MergeReviewBlock {
         block_definition::<Self>("review-pr")
             .summary("The last look before a merge")
             .approves("result.ready_to_merge")
+            .asks_if_several()
             .alias("pr-review-toolkit:review-pr")
             .display("{{ result.final_recommendation }} ({{ result.approval_confidence }}): tests {{ result.test_status }}, {{ result.files_reviewed }} files")
             .rule(
@@ -490,6 +494,7 @@ impl AgentOutput for TypeDesignBlock {
         block_definition::<Self>("type-design-analyzer")
             .summary("How well the types of the change are designed")
             .approves("result.quality_score > 4")
+            .asks_if_several()
             .alias("pr-review-toolkit:type-design-analyzer")
             .display("{{ result.types_analyzed }} types, score {{ result.quality_score }} of 10")
             .example(

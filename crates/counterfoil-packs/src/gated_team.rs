@@ -241,6 +241,7 @@ impl AgentOutput for TeamOutput {
         Definition::for_type::<Self>("gated-team/output", 2, Framing::JsonOnly)
             .summary("What every agent of the team hands back: status, artifacts, gates, what should come next")
             .approves("result.status == \"OK\"")
+            .asks_if_several()
             .display("{{ result.status }}: {{ result.summary }}")
             .claim("artifacts/files_changed", Claim::new(ClaimKind::FilesChanged).matching(ClaimMatch::Subset))
             .example(team_output())

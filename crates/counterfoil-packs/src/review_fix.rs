@@ -152,6 +152,7 @@ impl AgentOutput for GroupedReviewResult {
         Definition::for_type::<Self>("review-fix/grouped-review-result", 1, Framing::FencedJson)
             .summary("What a review found, in groups that can be fixed in parallel")
             .approves("result.groups.all(g, size(g.findings) == 0)")
+            .asks_if_several()
             .agent("unified-reviewer")
             .display("{{ result.groups | map(attribute='findings') | map('length') | sum }} findings in {{ result.groups | length }} groups")
             .rule(Rule::unique("ids-differ", "/groups/*/findings/*/id"))
@@ -212,6 +213,7 @@ impl AgentOutput for FixOutcomes {
         Definition::for_type::<Self>("review-fix/fix-outcomes", 1, Framing::FencedJson)
             .summary("What became of each finding of a group")
             .approves("result.outcomes.all(o, o.outcome == \"fixed\")")
+            .asks_if_several()
             .agent("simple-fixer")
             .display(
                 "{{ result.outcomes | selectattr('outcome', 'equalto', 'fixed') | list | length }} of \
@@ -326,6 +328,7 @@ impl AgentOutput for ReviewResult {
         Definition::for_type::<Self>("review-fix/review-result", 2, Framing::FencedJson)
             .summary("What the code reviewer found in a diff")
             .approves("size(result.findings) == 0")
+            .asks_if_several()
             .agent("code-reviewer")
             .display("{{ result.findings | length }} findings in {{ result.files_reviewed }} files: {{ result.summary }}")
             .claim("findings/*/file", Claim::new(ClaimKind::Location))

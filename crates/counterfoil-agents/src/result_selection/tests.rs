@@ -95,6 +95,8 @@ fn what_a_text_leaves_out_or_adds_is_no_contradiction() {
         r#"{"ok": true, "n": 3.0}"#,
         r#"{"ok": true, "why": "all pass"}"#,
         r#"{"ok": true, "extra": 1}"#,
+        r#"I changed ["a.rs", "b.rs"]."#,
+        r#"The settings are {"timeout": 4} now."#,
         "all done",
     ] {
         let found = selected(text, None, &submissions);

@@ -28,9 +28,12 @@ impl RunState {
             return;
         };
         (self.frames, self.parked, self.questions) = (frames, parked, questions);
-        // The files may have changed since the checks were run.
+        // The files may have changed since the checks were run. A result that is only decided again
+        // keeps its own evidence: its workspace may be gone.
         for frame in self.frames.values_mut().chain(self.parked.values_mut()) {
-            frame.checks = None;
+            if !matches!(frame.phase, Phase::Resulted(_)) {
+                frame.checks = None;
+            }
         }
         (self.ended, self.stopping, self.stopped) = (None, None, None);
         self.attempts.clear();

@@ -230,6 +230,7 @@ impl SpecResult for TestResult {
         envelope
             .summary("The quality gates of a feature, with the figures behind them")
             .approves("has(result.result) && result.result.overall_status == \"PASSED\"")
+            .asks_if_several()
             .display(&envelope_display(
                 "{{ result.result.overall_status }}: {{ result.result.quality_gates.tests_passing.details.passed }}/\
                  {{ result.result.quality_gates.tests_passing.details.total }} tests, \
@@ -348,6 +349,7 @@ impl SpecResult for FeatureReviewResult {
         rename_finding_fields(envelope, "/result/issues/*")
             .summary("A review of the whole feature against the project's rules, with what it cleaned up")
             .approves("has(result.result) && result.result.overall_status.startsWith(\"APPROVED\")")
+            .asks_if_several()
             .display(&envelope_display(
                 "{{ result.result.overall_status }}: rules {{ result.result.constitution_compliance.status }}, \
                  {{ result.result.changes_made.files_modified | length }} files modified",

@@ -413,6 +413,7 @@ impl SpecResult for AnalyzeResult {
         rename_finding_fields(envelope, "/result/findings/*")
             .summary("What does not fit between spec, plan and tasks")
             .approves("has(result.result) && result.result.total_findings == 0")
+            .asks_if_several()
             .display(&envelope_display(
                 "{{ result.result.total_findings }} findings, \
                  {{ result.result.coverage_analysis.coverage_percentage }} % of the requirements have tasks",

@@ -82,13 +82,20 @@ fn markers_inside_a_line_count_if_no_pair_is_on_its_own_line() {
 
 #[test]
 fn the_last_block_decides() {
-    let text = format!("{}{}", with("quality_score: 3"), block(LINES));
+    let text = format!("{}{}", with("quality_score: 11"), block(LINES));
     assert_eq!(field(&text, "quality_score"), 7);
     // Also if it does not satisfy the contract, or has no end.
     let wrong = format!("{}{}", block(LINES), with("quality_score: 11"));
     assert_eq!(codes(&read(&wrong)), ["C0204"]);
     let unclosed = format!("{text}---OUTPUT---\nquality_score: 9\n");
     assert_eq!(codes(&read(&unclosed)), ["C0108"]);
+}
+
+#[test]
+fn two_valid_blocks_that_differ_are_asked_about() {
+    let text = format!("{}{}", with("quality_score: 3"), block(LINES));
+    assert_eq!(codes(&read(&text)), ["C0112"]);
+    assert_eq!(field(&format!("{}{}", block(LINES), block(LINES)), "quality_score"), 7);
 }
 
 #[test]

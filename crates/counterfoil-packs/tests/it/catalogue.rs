@@ -1,6 +1,6 @@
 //! The whole catalogue: every contract exists, compiles, renders, and agrees with its Rust type.
 
-use counterfoil_contract::policy::{RepairPolicy, Truncated};
+use counterfoil_contract::policy::{RepairPolicy, Several, Truncated};
 use counterfoil_contract::render::vendor::{self, Target};
 use counterfoil_contract::shown::Shown;
 use counterfoil_contract::{AgentOutput, Framing};
@@ -129,6 +129,7 @@ const GATES: [&str; 14] = [
 fn no_gate_is_shown_an_approving_example_alone() {
     for id in GATES {
         let contract = registry().get(id).unwrap();
+        assert_eq!(contract.policy().several, Several::Ask, "{id}");
         let examples = &contract.definition().examples;
         let shown: Vec<bool> =
             contract.shown_examples().map(|one| contract.approves(one).unwrap()).collect();

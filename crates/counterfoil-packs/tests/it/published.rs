@@ -5,7 +5,7 @@
 //! never changes an existing file.
 
 use counterfoil_contract::compat::compare;
-use counterfoil_contract::{Contract, Definition};
+use counterfoil_contract::{Contract, Definition, Policy};
 use std::path::PathBuf;
 
 fn folder() -> PathBuf {
@@ -17,9 +17,12 @@ fn published_path(definition: &Definition) -> PathBuf {
 }
 
 /// A definition without what may be added to a published version: which examples agents are shown,
-/// and when a result approves. It does not change which results are valid.
+/// when a result approves, and whether several results are asked about. It does not change which
+/// results are valid.
 fn as_published(definition: &Definition, published: &Definition) -> Definition {
+    let policy = Policy { several: published.policy.several, ..definition.policy.clone() };
     Definition {
+        policy,
         shown: published.shown.clone(),
         approves: published.approves.clone(),
         ..definition.clone()

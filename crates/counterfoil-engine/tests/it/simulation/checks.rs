@@ -6,6 +6,7 @@ use counterfoil_flow::{
     BuiltinStep, CheckDefinition, CheckProgram, CheckReport, CheckStatus, Event, PlannedChecks,
     RunState, Workflow,
 };
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How checks are configured: some of them, none, or in a file that cannot be read.
@@ -95,7 +96,14 @@ impl CheckAudit {
                     self.done.remove(frame);
                 }
             },
-            Event::RunReopened(_) => self.done.clear(),
+            // A result that is only decided again keeps its own evidence.
+            Event::RunReopened(reopened) => {
+                let resulted = |frame: &Value| {
+                    frame["phase"].get("resulted").is_some() && !frame["checks"].is_null()
+                };
+                let kept = reopened.frames.iter().filter(|(_, frame)| resulted(frame));
+                self.done = kept.map(|(id, _)| id.clone()).collect();
+            }
             Event::AttemptEnded(ended) => {
                 let frame = run.attempts.get(&ended.attempt).cloned().unwrap_or_default();
                 let base = self.open.remove(&ended.attempt);

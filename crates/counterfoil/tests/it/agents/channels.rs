@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 for_each_cli!(a_schema_that_the_model_ignores_is_no_promise: Claude claude, Codex codex);
 for_each_cli!(a_wrong_submission_is_mended_within_the_turn);
+for_each_cli!(a_final_text_that_contradicts_the_submission_is_asked_about);
 
 fn a_schema_that_the_model_ignores_is_no_promise(cli: VendorCli) {
     let script = json!([
@@ -44,7 +45,7 @@ fn a_wrong_submission_is_mended_within_the_turn(cli: VendorCli) {
     let script = json!([
         {"calls": [{"mcp": "submit_result", "input": {"ok": "probably"}}]},
         {"calls": [{"mcp": "submit_result", "input": {"ok": true, "note": "submitted"}}]},
-        {"text": "I have handed in {\"ok\": false}."},
+        {"text": "I have handed in {\"ok\": true}."},
     ]);
     let Some(project) = CliProject::open(cli, &script) else { return };
     project.write_settings("channels = [\"submit\"]");
@@ -52,16 +53,43 @@ fn a_wrong_submission_is_mended_within_the_turn(cli: VendorCli) {
     assert_eq!(attempt["value"], json!({"ok": true, "note": "submitted"}));
     assert_eq!(attempt["repairs_asked"], 0);
     assert_eq!(attempt["replies"][0]["channel"], "submitted");
+    // The text leaves the note out, which is no contradiction.
     let notes = attempt["replies"][0]["notes"].to_string();
-    assert!(
-        notes.contains("the final text contradicts the selected result: /ok is false there"),
-        "{notes}"
-    );
+    assert!(!notes.contains("contradiction"), "{notes}");
     let asked = project.requests();
     assert_eq!(asked.len(), 3, "all in one turn");
     assert!(
         asked[1].contains("/ok") && asked[1].contains("boolean"),
         "the model was not told what is wrong: {:#}",
         asked[1].body
+    );
+}
+
+fn a_final_text_that_contradicts_the_submission_is_asked_about(cli: VendorCli) {
+    let script = json!([
+        {"calls": [{"mcp": "submit_result", "input": {"ok": true, "note": "submitted"}}]},
+        {"text": "I have handed in {\"ok\": false}."},
+        {"calls": [{"mcp": "submit_result", "input": {"ok": false, "note": "one is dry"}}]},
+        {"text": "Done."},
+    ]);
+    let Some(project) = CliProject::open(cli, &script) else { return };
+    project.write_settings("channels = [\"submit\"]");
+    let attempt = project.accepted();
+    assert_eq!(attempt["value"], json!({"ok": false, "note": "one is dry"}));
+    assert_eq!(attempt["repairs_asked"], 1);
+    let replies = attempt["replies"].as_array().unwrap();
+    assert_eq!(replies.len(), 2);
+    assert_eq!(
+        (&replies[0]["status"], &replies[0]["codes"]),
+        (&json!("rejected"), &json!(["C0118"]))
+    );
+    assert_eq!(
+        (&replies[1]["status"], &replies[1]["channel"]),
+        (&json!("accepted"), &json!("submitted"))
+    );
+    let question = "/ok is true in the result, but false in the final text";
+    assert!(
+        project.requests().iter().any(|request| request.contains(question)),
+        "the model was not told both values"
     );
 }

@@ -2,6 +2,7 @@
 
 use crate::mcp::client::{Client, packed, words};
 use counterfoil_agents::submissions::read;
+use counterfoil_contract::Status;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Output};
@@ -77,10 +78,26 @@ fn with_several_contracts_each_result_names_its_own() {
     }
     let example = client.call("get_contract", &json!({"contract": "execution-loop/dod"}))["structuredContent"]["example"].clone();
     assert_eq!(example["contract"], "execution-loop/dod@1");
-    assert_eq!(client.submit(&example)["isError"], false);
+    // The example has the form of a result, but is none. One's own in that form is.
+    let refused = client.submit(&example);
+    assert_eq!(refused["isError"], true);
+    assert!(words(&refused).contains("C0116"), "{}", words(&refused));
+    let mut own = example;
+    own["result"]["recommendation"] = json!("Go on with the search");
+    let answer = client.submit(&own);
+    assert_eq!(answer["isError"], false, "{}", words(&answer));
     let kept = read(&folder.path().join(".counterfoil/submissions.jsonl"), 0).unwrap().0;
-    let contracts: Vec<&str> = kept.iter().map(|one| one.contract.as_str()).collect();
-    assert_eq!(contracts, ["execution-loop/qa@1", "execution-loop/qa@1", "execution-loop/dod@1"]);
+    let contracts: Vec<(&str, Status)> =
+        kept.iter().map(|one| (one.contract.as_str(), one.status)).collect();
+    assert_eq!(
+        contracts,
+        [
+            ("execution-loop/qa@1", Status::Accepted),
+            ("execution-loop/qa@1", Status::Accepted),
+            ("execution-loop/dod@1", Status::Absent),
+            ("execution-loop/dod@1", Status::Accepted),
+        ]
+    );
 }
 
 #[test]

@@ -93,18 +93,26 @@ fn a_contract_can_be_read() {
     assert_eq!(data["contract"], "execution-loop/qa@1");
     assert!(data["prompt"].as_str().unwrap().contains("`dod_achieved`"));
     assert!(words(&answer).contains("Submit the result with `submit_result`"));
-    // The schema is the contract's own, not that of the dialect, and the example can be handed in.
+    // The schema is the contract's own, not that of the dialect. The example is not a result, but
+    // has the form of one.
     assert_eq!(data["schema"]["required"], json!(["dod_achieved", "checks"]));
-    assert_eq!(client.submit(&data["example"])["isError"], false);
+    let mut example = data["example"].clone();
+    assert!(words(&client.submit(&example)).contains("C0116"));
+    example["fix_info"] = json!("the search must find nothing in an empty list");
+    assert_eq!(example["dod_achieved"], false);
+    let answer = client.submit(&example);
+    assert_eq!(answer["isError"], false, "{}", words(&answer));
 }
 
 #[test]
-fn the_example_of_what_is_wrapped_can_be_handed_in() {
+fn the_example_of_what_is_wrapped_is_wrapped() {
     let yaml = format!("{EITHER}\nexamples: [{{ files: [a.rs] }}]");
     let session = Session::written(&yaml, Target::Gemini);
     let mut client = session.greet();
     let example = client.call("get_contract", &json!({}))["structuredContent"]["example"].clone();
     assert_eq!(example, json!({"result": {"files": ["a.rs"]}}));
-    assert_eq!(client.submit(&example)["isError"], false);
-    assert_eq!(session.kept()[0].value, json!({"files": ["a.rs"]}));
+    // It is not a result, wrapped or not. Another value in its place is one.
+    assert!(words(&client.submit(&example)).contains("C0116"));
+    assert_eq!(client.submit(&json!({"result": {"files": ["b.rs"]}}))["isError"], false);
+    assert_eq!(session.kept().last().unwrap().value, json!({"files": ["b.rs"]}));
 }

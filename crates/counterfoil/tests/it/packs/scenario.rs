@@ -350,6 +350,21 @@ fn a_result_is_framed_as_its_contract_wants_it() {
 }
 
 #[test]
+fn work_that_is_done_again_takes_another_time() {
+    let result = || json!({"agent": "plan", "execution_time_ms": 10});
+    let scenario = Scenario::new("spec-pipeline").says("plan", result()).says("tasks", result());
+    let script: Value =
+        serde_json::from_str(&scenario.says("plan", result()).script.to_text()).unwrap();
+    let times: Vec<bool> = script["replies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|reply| reply["text"].as_str().unwrap().contains("11"))
+        .collect();
+    assert_eq!(times, [false, false, true]);
+}
+
+#[test]
 #[should_panic(expected = "has no agent 'nobody'")]
 fn somebody_who_is_not_in_the_workflow_says_nothing() {
     Scenario::new("gated-team").says("nobody", json!({}));

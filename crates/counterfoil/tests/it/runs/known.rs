@@ -12,7 +12,7 @@ filled:
   step: run.step
   took_ms: run.duration_ms
   at: run.ended
-examples: [{ file: a.rs, run: r, flow: f, step: s, took_ms: 1, at: \"2026-03-01T09:30:00Z\" }]
+examples: [{ file: src/list.rs, run: r, flow: f, step: s, took_ms: 1, at: \"2026-03-01T09:30:00Z\" }]
 ";
 
 const FLOW: &str = "

@@ -21,8 +21,8 @@ agents: { worker: { contract: scene/gate, prompt: "Look." } }
 contracts: [contracts]
 start: look
 states:
-  look: { agent: worker, set: { first: result }, go: again }
-  again: { agent: worker, prompt: "It was {{ first | tojson }}. Look again.", go: done, repairs: 1 }
+  look: { agent: worker, next: [{ set: { first: result }, go: again }] }
+  again: { agent: worker, prompt: "{% if first %}It was {{ first | tojson }}. {% endif %}Look again.", go: done, repairs: 1 }
   done: { end: done }
 "#;
 
@@ -41,7 +41,7 @@ fn codes(attempt: &Value) -> Vec<&str> {
     let replies = attempt["replies"].as_array().unwrap();
     replies
         .iter()
-        .flat_map(|reply| reply["codes"].as_array().unwrap())
+        .flat_map(|reply| reply["codes"].as_array().into_iter().flatten())
         .map(|code| code.as_str().unwrap())
         .collect()
 }

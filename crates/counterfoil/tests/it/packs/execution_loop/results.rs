@@ -204,13 +204,12 @@ fn a_result_is_found_in_fences_in_prose_and_over_many_lines() {
         .raw("code-quality", &format!("{:#}", clean()).replace('\n', "\n      "))
         // Malformed JSON is repaired, because the contract allows it, and the repair is recorded.
         .raw("manager", "{'updated': False, 'artifacts_modified': [], 'summary': 'Nothing',}")
-        // Of several the last one that satisfies the contract counts; the template before it does
-        // not.
+        // The last attempt decides; the template and the wrong one before it do not.
         .raw(
             "dod",
             &format!(
                 "{{\"task_complete\": true|false}}\nFirst I thought: {}\nBut: {}",
-                complete("low"),
+                complete("total"),
                 complete("high")
             ),
         )
@@ -223,6 +222,14 @@ fn a_result_is_found_in_fences_in_prose_and_over_many_lines() {
             .iter()
             .all(|attempt| attempt["repairs_asked"] == 0)
     );
+}
+
+#[test]
+fn two_verdicts_that_differ_are_asked_about() {
+    let both = format!("First I thought: {}\nBut: {}", complete("low"), complete("high"));
+    let ran = scenario().passes("2").raw("dod", &both).says("dod", complete("high")).plays();
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert!(asked_again(&ran, "dod#1", 1).contains("two valid results that differ"));
 }
 
 #[test]

@@ -62,16 +62,20 @@ fn a_finding_in_the_same_words_is_the_same_and_open_again() {
 
 #[test]
 fn a_review_that_says_it_is_none_is_no_approval() {
-    let none = review(&json!([]));
-    for (field, value, words) in [
-        ("success", json!(false), "could not review it"),
-        ("truncated", json!(true), "did not read all of it"),
-        ("files_reviewed", json!(0), "read no file"),
+    for (fields, words) in [
+        (
+            json!({"success": false, "errors": ["the diff is empty"]}),
+            "could not review it: the diff is empty",
+        ),
+        (json!({"truncated": true}), "did not read all of it"),
+        (json!({"files_reviewed": 0}), "read no file"),
     ] {
-        let mut said = none.clone();
-        said[field] = value;
+        let mut said = review(&json!([]));
+        for (field, value) in fields.as_object().unwrap() {
+            said[field] = value.clone();
+        }
         let ran = one_file().built_in_only().says(CODE_REVIEWER, said).run(&BY_IT);
-        assert_eq!(ran.ended(), ("blocked", None, 7), "{field}: {ran:?}");
+        assert_eq!(ran.ended(), ("blocked", None, 7), "{fields}: {ran:?}");
         assert!(ran.reason().contains(words), "{}", ran.reason());
         assert_eq!(ran.variables()["recommendation"], "comment");
     }

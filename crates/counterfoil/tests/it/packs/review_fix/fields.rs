@@ -1,12 +1,11 @@
 //! The published contracts, field by field, and where a result may be in a text.
 
+use counterfoil_contract::{Code, Contract};
 use counterfoil_packs::contracts::{Finding, FixerResult, validate_output};
 use serde_json::{Value, json};
 
-/// Whether a contract accepts its first example with something else at a place; `null` takes it
-/// out.
-fn takes(contract: &str, pointer: &str, value: &Value) -> bool {
-    let contract = counterfoil_packs::registry_for(contract).get(contract).unwrap();
+/// The first example of a contract with something else at a place, as a reply; `null` takes it out.
+fn changed(contract: &Contract, pointer: &str, value: &Value) -> String {
     let mut result = contract.definition().examples[0].clone();
     let (parent, name) = pointer.rsplit_once('/').unwrap();
     let parent = result.pointer_mut(parent).unwrap_or_else(|| panic!("{pointer}"));
@@ -15,7 +14,27 @@ fn takes(contract: &str, pointer: &str, value: &Value) -> bool {
         (Value::Object(fields), value) => drop(fields.insert(name.to_owned(), value.clone())),
         (parent, value) => parent[name.parse::<usize>().unwrap()] = value.clone(),
     }
-    contract.check(&format!("```json\n{result:#}\n```\n")).violations.is_empty()
+    format!("```json\n{result:#}\n```\n")
+}
+
+/// Whether a contract accepts its first example with something else at a place.
+fn takes(contract: &str, pointer: &str, value: &Value) -> bool {
+    let contract = counterfoil_packs::registry_for(contract).get(contract).unwrap();
+    contract.check(&changed(&contract, pointer, value)).violations.is_empty()
+}
+
+/// Asserts that fields are filled in with a warning if they are left out, and that a strict reader
+/// requires them.
+fn filled_in(id: &str, fields: &[&str]) {
+    let contract = counterfoil_packs::registry_for(id).get(id).unwrap();
+    for field in fields {
+        let text = changed(&contract, field, &Value::Null);
+        let report = contract.check(&text);
+        assert!(report.is_accepted(), "{id} without {field}: {report:#?}");
+        let mut defaults = report.warnings.iter().filter(|one| one.code == Code::DefaultUsed);
+        assert!(defaults.any(|one| one.pointer == *field), "{id} without {field}: {report:#?}");
+        assert_eq!(contract.check_strictly(&text).codes(), [Code::Missing], "{id}: {field}");
+    }
 }
 
 fn all_taken(contract: &str, cases: &[(&str, Value)]) {
@@ -142,6 +161,8 @@ fn review_finding() {
         &[
             ("/line", json!(null)),
             ("/line", json!(1)),
+            // Some reviewers write it where there is no line.
+            ("/line", json!(0)),
             ("/suggestion", json!(null)),
             ("/convention_ref", json!("c")),
             ("/message", json!("ten chars.")),
@@ -150,7 +171,7 @@ fn review_finding() {
     none_taken(
         id,
         &[
-            ("/line", json!(0)),
+            ("/line", json!(-1)),
             ("/line", json!("3")),
             ("/message", json!("nine char")),
             ("/severity", json!("info")),
@@ -203,10 +224,10 @@ fn fix_result_and_file_change() {
         "/errors",
     ];
     all_taken(id, &defaulted.map(|field| (field, json!(null))));
+    filled_in(id, &["/files_changed"]);
     none_taken(
         id,
-        &["/success", "/issue_number", "/issue_title", "/files_changed"]
-            .map(|field| (field, json!(null))),
+        &["/success", "/issue_number", "/issue_title"].map(|field| (field, json!(null))),
     );
     none_taken(
         id,
@@ -248,18 +269,11 @@ fn implementation_result_and_task_result() {
         &["/validation_passed", "/output", "/metadata", "/errors"]
             .map(|field| (field, json!(null))),
     );
+    filled_in(id, &["/task_results", "/files_changed", "/commits"]);
     none_taken(
         id,
-        &[
-            "/success",
-            "/tasks_completed",
-            "/tasks_failed",
-            "/tasks_skipped",
-            "/task_results",
-            "/files_changed",
-            "/commits",
-        ]
-        .map(|field| (field, json!(null))),
+        &["/success", "/tasks_completed", "/tasks_failed", "/tasks_skipped"]
+            .map(|field| (field, json!(null))),
     );
     none_taken(
         id,
@@ -326,18 +340,30 @@ fn a_result_stands_in_a_fence_and_nowhere_else() {
         format!("   ```json\n   {good}\n   ```"),
         format!("- so:\n  ```json\n  {good}\n  ```"),
         format!("> ```json\n> {good}\n> ```"),
-        // The last one that satisfies the contract; labelled before unlabelled.
-        format!("```json\n{good}\n```\nor\n```json\n{{\"groups\": 1}}\n```"),
-        format!("```json\n{good}\n```\nor\n```\n{{\"groups\": 1}}\n```"),
+        // The last one decides, labelled or not.
+        format!("```json\n{{\"groups\": 1}}\n```\nor\n```json\n{good}\n```"),
+        format!("```json\n{{\"groups\": 1}}\n```\nor\n```\n{good}\n```"),
     ] {
         assert!(contract.check(&text).violations.is_empty(), "{text}");
     }
     for (text, status, project) in [
-        (good.to_owned(), "absent", "extraction"),
-        (format!("All good: {good} as you see."), "absent", "extraction"),
+        (good.to_owned(), "rejected", "extraction"),
+        (format!("All good: {good} as you see."), "rejected", "extraction"),
         (String::new(), "absent", "extraction"),
-        (format!("```python\n{good}\n```"), "absent", "extraction"),
-        (format!("```sh\nls\n```\n{good}\n```sh\nls\n```"), "absent", "extraction"),
+        ("All good, as you see.".to_owned(), "absent", "extraction"),
+        (format!("```python\n{good}\n```"), "rejected", "extraction"),
+        (format!("```sh\nls\n```\n{good}\n```sh\nls\n```"), "rejected", "extraction"),
+        (format!("```json\n{good}\n```\nor {{\"groups\": 1}}"), "rejected", "extraction"),
+        (
+            format!("```json\n{good}\n```\nor\n```json\n{{\"groups\": 1}}\n```"),
+            "rejected",
+            "validation",
+        ),
+        (
+            format!("```json\n{good}\n```\nor\n```\n{{\"groups\": 1}}\n```"),
+            "rejected",
+            "validation",
+        ),
         ("```json\n{\"groups\": [\n```".to_owned(), "rejected", "parse"),
         ("```json\n{\"groups\": {}}\n```".to_owned(), "rejected", "validation"),
     ] {

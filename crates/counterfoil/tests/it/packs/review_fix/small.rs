@@ -216,9 +216,18 @@ fn tasks_are_accounted_for_one_by_one() {
 #[test]
 fn counts_that_are_not_those_of_the_tasks_are_refused() {
     for (second, more, words) in [
-        ("failed", json!({"tasks_failed": 0}), "do not agree with the statuses"),
-        ("failed", json!({"tasks_completed": 2}), "do not agree with the statuses"),
+        (
+            "failed",
+            json!({"tasks_failed": 0, "errors": ["one is left"]}),
+            "do not agree with the statuses",
+        ),
+        (
+            "failed",
+            json!({"tasks_completed": 2, "errors": ["one is left"]}),
+            "do not agree with the statuses",
+        ),
         ("skipped", json!({"success": true}), "not every task"),
+        ("failed", json!({}), "`errors` does not say what went wrong"),
     ] {
         let ran = Scenario::new("review-fix/implement")
             .built_in_only()
