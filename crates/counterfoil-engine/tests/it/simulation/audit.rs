@@ -189,6 +189,7 @@ impl<'w> Audit<'w> {
 
     fn examine(&mut self, event: &Event, at: i64, epoch: u64) -> Result<(), String> {
         if let Event::RunReopened(reopened) = event {
+            self.checks.before(event, &self.run_state, self.workflow)?;
             return self.reopened(reopened);
         }
         if self.ended {

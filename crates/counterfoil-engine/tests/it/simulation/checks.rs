@@ -6,7 +6,6 @@ use counterfoil_flow::{
     BuiltinStep, CheckDefinition, CheckProgram, CheckReport, CheckStatus, Event, PlannedChecks,
     RunState, Workflow,
 };
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How checks are configured: some of them, none, or in a file that cannot be read.
@@ -61,6 +60,8 @@ pub(crate) struct CheckAudit {
     base: bool,
     /// The frames whose checks were run in the current visit of their state.
     done: BTreeSet<String>,
+    /// Whether the run was reopened.
+    reopened: bool,
 }
 
 impl CheckAudit {
@@ -96,13 +97,9 @@ impl CheckAudit {
                     self.done.remove(frame);
                 }
             },
-            // A result that is only decided again keeps its own evidence.
-            Event::RunReopened(reopened) => {
-                let resulted = |frame: &Value| {
-                    frame["phase"].get("resulted").is_some() && !frame["checks"].is_null()
-                };
-                let kept = reopened.frames.iter().filter(|(_, frame)| resulted(frame));
-                self.done = kept.map(|(id, _)| id.clone()).collect();
+            Event::RunReopened(_) => {
+                self.done.clear();
+                self.reopened = true;
             }
             Event::AttemptEnded(ended) => {
                 let frame = run.attempts.get(&ended.attempt).cloned().unwrap_or_default();
@@ -129,6 +126,8 @@ impl CheckAudit {
                     planned.problem.is_some()
                         || names.iter().any(|name| planned.checks.contains_key(name))
                 });
+                // A result that is only decided again after a reopening keeps its own evidence.
+                let done = done || (self.reopened && frame.checks.is_some());
                 if taken.failure.is_none() && !names.is_empty() && configured && !done {
                     return Err(format!("'{}' was left before its checks", taken.from));
                 }
