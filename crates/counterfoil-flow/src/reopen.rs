@@ -120,7 +120,7 @@ impl History {
         request.changes.limits = named_limits(workflow, &request.changes.limits)?;
         let mut refused = None;
         for (limit, rebuilt) in self.candidates(workflow, &request.changes) {
-            let event = self.event(&request, ended.outcome, &ended.reason, &rebuilt, workflow);
+            let event = Self::event(&request, ended.outcome, &ended.reason, &rebuilt, workflow);
             let mut run = self.run.clone();
             let turned = turn(workflow, &mut run, vec![event.clone()], now);
             let redirected: Vec<(&str, &str)> = turned
@@ -144,7 +144,6 @@ impl History {
     }
 
     fn event(
-        &self,
         request: &Request,
         outcome: Outcome,
         reason: &str,

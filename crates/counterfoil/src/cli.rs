@@ -232,7 +232,7 @@ pub(crate) struct CheckArgs {
     pub(crate) workspace: Option<PathBuf>,
 
     /// What is known of the attempt, for fields that a contract fills in: run, workflow, step, task,
-    /// attempt, started, ended, duration_ms
+    /// attempt, started, ended, `duration_ms`
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_known)]
     pub(crate) known: Vec<(String, String)>,
 

@@ -46,7 +46,9 @@ pub(super) fn entry_path(folder: &Path, check: &Check, cwd: &Path, tree: &str) -
     }
     if let Some(names) = &check.scrubbed {
         part(b"scrubbed");
-        names.iter().for_each(|name| part(name.as_bytes()));
+        for name in names {
+            part(name.as_bytes());
+        }
     }
     folder.join(format!("{}.json", hex::encode(hash.finalize())))
 }

@@ -133,7 +133,9 @@ fn has_inner_comma(inner: &str) -> bool {
                 if quoted {
                     return true;
                 }
-                open.iter_mut().for_each(|(_, comma)| *comma = true);
+                for (_, comma) in &mut open {
+                    *comma = true;
+                }
             }
             _ => {}
         }

@@ -63,7 +63,7 @@ fn an_absolute_path_inside_the_workspace_becomes_relative() {
     let inside = flow.path("src/a.rs");
     flow.write(
         "script.yaml",
-        &replies(&[&format!("text: '{{\"file\": \"{}\"}}'", inside.display())]),
+        replies(&[&format!("text: '{{\"file\": \"{}\"}}'", inside.display())]),
     );
     let ran = flow.run_workflow();
     assert_eq!(ran.ended(), ("done", None, 0));
