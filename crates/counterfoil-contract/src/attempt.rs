@@ -74,6 +74,12 @@ impl AttemptKeys {
         self.known.contains_key(&normalise(key))
     }
 
+    /// Whether an object has at least half of the required fields.
+    fn has_half(&self, found: u128) -> bool {
+        let required = self.required.min(128);
+        required > 0 && 2 * found.count_ones() as usize >= required
+    }
+
     /// How much a piece of JSON, whole or broken, resembles the result.
     pub(crate) fn likeness(&self, json: &str) -> Likeness {
         let mut scan = KeyScan { keys: self, best: Likeness::Unrelated, values: Values::default() };
@@ -131,6 +137,9 @@ impl KeyScan<'_> {
         let mut under_schema_key = false;
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
+            if self.is_decided() {
+                return;
+            }
             match byte {
                 b'{' | b'[' => {
                     if deeper > 0 || stack.len() + wrappers > MAX_WRAPPERS {
@@ -166,6 +175,9 @@ impl KeyScan<'_> {
                             if let Some(index) = self.keys.known.get(&normalise(&key)) {
                                 frame.known += 1;
                                 frame.required |= index.map_or(0, |i| 1 << (i % 128));
+                                if !frame.ignored && self.keys.has_half(frame.required) {
+                                    self.best = Likeness::Attempt;
+                                }
                             }
                             under_schema_key =
                                 SCHEMA_KEYS.contains(&key.as_ref()) && !self.keys.knows(&key);
@@ -190,6 +202,11 @@ impl KeyScan<'_> {
         }
     }
 
+    /// Whether nothing that follows can change the answer.
+    fn is_decided(&self) -> bool {
+        self.best == Likeness::Attempt && self.values.placeholders < self.values.all
+    }
+
     /// Counts a scalar value. A string may hold JSON, `wrappers` brackets deep.
     fn value(&mut self, text: &str, wrappers: Option<usize>) {
         self.values.count(text);
@@ -204,11 +221,9 @@ impl KeyScan<'_> {
         if !frame.object || frame.ignored {
             return;
         }
-        let required = frame.required.count_ones() as usize;
-        let of_required = self.keys.required.min(128);
-        let attempt = (of_required > 0 && 2 * required >= of_required)
+        let attempt = self.keys.has_half(frame.required)
             || (frame.keys > 0 && 2 * frame.known >= frame.keys)
-            || (frame.keys == 0 && of_required == 0);
+            || (frame.keys == 0 && self.keys.required == 0);
         let likeness = match (attempt, frame.known) {
             (true, _) => Likeness::Attempt,
             (false, 0) => Likeness::Unrelated,
