@@ -1,6 +1,7 @@
 //! Renders reports for people: the code, the line of the raw output with carets, the expected and
 //! the received value, and a hint.
 
+use crate::code::Code;
 use crate::report::{Report, Status, Violation};
 use crate::source::Span;
 use miette::{
@@ -50,7 +51,10 @@ pub fn render(report: &Report, name: &str, text: &str, style: Style) -> String {
 
 /// The candidates before the one that was rejected, which do not count because of it.
 fn passed_over(report: &Report) -> Option<String> {
-    let last = report.provenance.span.filter(|_| report.status == Status::Rejected)?;
+    // Two valid results are named by their violation.
+    let differ = report.violations.iter().any(|one| one.code == Code::DifferingResults);
+    let is_rejected = report.status == Status::Rejected && !differ;
+    let last = report.provenance.span.filter(|_| is_rejected)?;
     let earlier = report.provenance.passed_over.iter().filter(|span| span.start < last.start);
     let places: Vec<String> =
         earlier.map(|span| format!("{}:{}", span.line, span.column)).collect();
