@@ -306,7 +306,10 @@ mod tests {
             ),
             target: Target::Draft2020,
             submissions: "/tmp/submissions.jsonl".into(),
-            context: Some(Context { workspace: vec!["/work".into()], ..Context::default() }),
+            context: Some(Context {
+                workspace: vec!["/home/dev/repo".into()],
+                ..Context::default()
+            }),
             checks: None,
         };
         session.save(&path).unwrap();

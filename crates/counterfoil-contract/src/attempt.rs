@@ -31,6 +31,8 @@ pub(crate) enum Likeness {
 pub(crate) struct AttemptKeys {
     /// The normalised names of all fields, each with its index among the required ones.
     known: HashMap<String, Option<usize>>,
+    /// The first letters of these names, one bit for each ASCII character.
+    initials: u128,
     required: usize,
     /// Whether results have named fields at all.
     has_fields: bool,
@@ -40,7 +42,11 @@ pub(crate) struct AttemptKeys {
 
 /// A key without case and separators: `filesModified` is `files_modified`.
 fn normalise(key: &str) -> String {
-    key.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+    key.chars().filter(|c| !is_separator(*c)).flat_map(char::to_lowercase).collect()
+}
+
+fn is_separator(c: char) -> bool {
+    matches!(c, '_' | '-' | ' ')
 }
 
 impl AttemptKeys {
@@ -61,7 +67,24 @@ impl AttemptKeys {
                 keys.known.entry(normalise(&rename.from)).or_insert(index);
             }
         }
+        keys.initials = keys
+            .known
+            .keys()
+            .filter_map(|name| name.bytes().next().filter(u8::is_ascii))
+            .fold(0u128, |initials, letter| initials | 1 << letter);
         keys
+    }
+
+    /// The field that a key names, as its index among the required ones.
+    fn field(&self, key: &str) -> Option<Option<usize>> {
+        // Most keys of unrelated JSON differ in their first letter.
+        if let Some(first) = key.bytes().next()
+            && first.is_ascii_alphanumeric()
+            && !self.is_initial(first)
+        {
+            return None;
+        }
+        self.known.get(&normalise(key)).copied()
     }
 
     /// Whether results have named fields, by which attempts are recognised.
@@ -71,7 +94,25 @@ impl AttemptKeys {
 
     /// Whether a key names a field of the contract.
     pub(crate) fn knows(&self, key: &str) -> bool {
-        self.known.contains_key(&normalise(key))
+        self.field(key).is_some()
+    }
+
+    /// Whether a key of strict JSON, as it stands between its quotes, may name a field. Whatever has
+    /// no such key and no empty object is unrelated, unless strings may hold the result.
+    pub(crate) fn may_know(&self, key: &[u8]) -> bool {
+        match key.first() {
+            Some(first) if first.is_ascii_alphanumeric() && !self.is_initial(*first) => false,
+            _ => key.contains(&b'\\') || str::from_utf8(key).map_or(true, |key| self.knows(key)),
+        }
+    }
+
+    /// Whether a string may hold the result.
+    pub(crate) fn in_strings(&self) -> bool {
+        self.in_strings
+    }
+
+    fn is_initial(&self, letter: u8) -> bool {
+        letter.is_ascii() && self.initials & (1 << letter.to_ascii_lowercase()) != 0
     }
 
     /// Whether an object has at least half of the required fields.
@@ -172,7 +213,7 @@ impl KeyScan<'_> {
                         (Some(frame), Some(after)) if frame.object => {
                             let key = token.text(json);
                             frame.keys += 1;
-                            if let Some(index) = self.keys.known.get(&normalise(&key)) {
+                            if let Some(index) = self.keys.field(&key) {
                                 frame.known += 1;
                                 frame.required |= index.map_or(0, |i| 1 << (i % 128));
                                 if !frame.ignored && self.keys.has_half(frame.required) {
@@ -337,15 +378,15 @@ fn is_placeholder(text: &str) -> bool {
     let text = text.trim();
     let in_angles = text.len() > 2 && text.starts_with('<') && text.ends_with('>');
     let alternatives = || {
-        let mut parts = 0;
-        let named = text.split('|').all(|part| {
-            parts += 1;
+        if !text.contains('|') {
+            return false;
+        }
+        text.split('|').all(|part| {
             let part = part.trim();
             !part.is_empty()
                 && part.len() <= 40
-                && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '))
-        });
-        parts > 1 && named
+                && part.chars().all(|c| c.is_alphanumeric() || is_separator(c))
+        })
     };
     in_angles || matches!(text, "..." | "…") || alternatives()
 }
@@ -353,7 +394,9 @@ fn is_placeholder(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::extract::strict_scan::{ScanEvent, Shape, StrictScan};
     use crate::policy::Unwrap;
+    use proptest::prelude::*;
     use serde_json::json;
 
     fn keys() -> AttemptKeys {
@@ -411,6 +454,35 @@ mod tests {
             r#"{"type": "object", "properties": {"verdict": {}, "notes": {}}, "verdict": 1, "x": 2}"#,
         ] {
             assert_eq!(keys.likeness(text), Likeness::Related, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_has_no_wanted_key_is_unrelated(
+            pieces in prop::collection::vec(
+                prop::sample::select(vec![
+                    "{", "}", "[", "]", ",", ":", " ", "1", "\n", r#""verdict":"#, r#""Notes": "#,
+                    r#""_risk":"#, r#""v\u0065rdict":"#, r#""\u0076erdict":"#, "\"\u{212a}\":",
+                    r#""level":"#, r#""x""#, "{}", r#"{"a": 1}"#, "verdict: no", "'notes': 1",
+                ]),
+                0..16,
+            ),
+        ) {
+            let text = pieces.concat();
+            let schema = json!({"type": "object", "required": ["verdict"],
+                "properties": {"verdict": {}, "notes": {}, "risk": {}, "k": {}}});
+            let keys = AttemptKeys::new(&Type::from_schema(&schema), &Policy::default());
+            let mut scan = StrictScan::new(0);
+            scan.feed(text.as_bytes(), 0, true, &|key| keys.may_know(key));
+            for event in scan.take_events() {
+                if let ScanEvent::Value(found) = event
+                    && matches!(found.shape, Shape::Closed { wanted: false, .. })
+                {
+                    let value = &text[found.start..found.end];
+                    prop_assert_eq!(keys.likeness(value), Likeness::Unrelated, "{}", value);
+                }
+            }
         }
     }
 }

@@ -72,6 +72,8 @@ pub(crate) struct Extractor<'c> {
     contract: ContractRef<'c>,
     policy: Policy,
     framing: Framing,
+    /// The bracket with which results begin, if there is only one.
+    opener: Option<u8>,
     /// What the agent was shown. A candidate that repeats it is dropped.
     shown: Option<&'c Shown>,
     /// The number of candidates that were dropped because they repeat it.
@@ -106,6 +108,7 @@ impl<'c> Extractor<'c> {
     pub(crate) fn new(contract: ContractRef<'c>, policy: &Policy) -> Self {
         Self {
             framing: contract.framing(),
+            opener: examine::opener(contract.ty()),
             contract,
             shown: None,
             quotations: 0,
@@ -224,7 +227,9 @@ impl<'c> Extractor<'c> {
     }
 
     fn feed_json(&mut self, source: &Source<'_>, eof: bool) {
-        self.strict.feed(source.bytes(), source.base(), eof);
+        let keys = &self.contract.attempt_keys;
+        self.strict.feed(source.bytes(), source.base(), eof, &|key| keys.may_know(key));
+        let by_keys = keys.has_fields() && !keys.in_strings();
         for event in self.strict.take_events() {
             match event {
                 ScanEvent::Think(mark, at) => {
@@ -232,20 +237,23 @@ impl<'c> Extractor<'c> {
                     self.outside.think(mark, at);
                 }
                 ScanEvent::Value(value) => {
-                    let (how, bare_key) = match value.shape {
-                        Shape::Closed { quoted, .. } => (CandidateSource::Strict { quoted }, false),
+                    let (how, bare_key, unrelated) = match value.shape {
+                        Shape::Closed { quoted, wanted, .. } => {
+                            (CandidateSource::Strict { quoted }, false, !wanted && by_keys)
+                        }
                         Shape::Broken { at, bare_key } => {
-                            (CandidateSource::Broken { at }, bare_key)
+                            (CandidateSource::Broken { at }, bare_key, false)
                         }
                     };
                     let mut found = Candidate::new(value.start, value.end, how);
                     found.nested = value.nested;
+                    found.unrelated = unrelated;
                     self.offer_scanned(found, bare_key, source);
                 }
             }
         }
         if let Some(mut repair_scan) = self.repair_scan.take() {
-            repair_scan.feed(source.bytes(), source.base(), eof);
+            repair_scan.feed(source.bytes(), source.base(), eof, |at| self.strict_end(at));
             self.offer_repaired(&mut repair_scan, source);
             self.repair_scan = Some(repair_scan);
         }
@@ -274,14 +282,24 @@ impl<'c> Extractor<'c> {
 
     /// Whether an offset is in strict JSON, which is never repaired.
     fn is_in_strict_value(&self, offset: usize) -> bool {
+        self.strict_value_at(offset).is_some()
+    }
+
+    /// The end of the strict JSON that begins at an offset, if it has no quote markers inside.
+    fn strict_end(&self, start: usize) -> Option<usize> {
+        let found = self.strict_value_at(start).filter(|found| found.start == start)?;
+        matches!(found.how, CandidateSource::Strict { quoted: false }).then_some(found.end)
+    }
+
+    /// The strict JSON around an offset.
+    fn strict_value_at(&self, offset: usize) -> Option<&Candidate> {
         let candidates = &self.tracks[MAIN].candidates;
         let after = candidates.partition_point(|found| found.start <= offset);
-        let found = after.checked_sub(1).map(|last| &candidates[last]);
-        found.is_some_and(|found| {
-            !found.is_broken()
-                && offset < found.end
-                && self.unparsable.binary_search(&found.start).is_err()
-        })
+        let found = &candidates[after.checked_sub(1)?];
+        let is_strict = !found.is_broken()
+            && offset < found.end
+            && self.unparsable.binary_search(&found.start).is_err();
+        is_strict.then_some(found)
     }
 
     fn feed_fences(&mut self, source: &Source<'_>, eof: bool) {
@@ -328,7 +346,8 @@ impl<'c> Extractor<'c> {
             self.outside.add_blocks(&mut self.block, keys, self.shown, source, eof);
         }
         if !self.is_bracketed() {
-            self.strict.feed(source.bytes(), source.base(), eof);
+            let keys = &self.contract.attempt_keys;
+            self.strict.feed(source.bytes(), source.base(), eof, &|key| keys.may_know(key));
             self.outside.add_json(&mut self.strict, &self.contract, self.shown, source);
         }
     }

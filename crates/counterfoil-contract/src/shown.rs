@@ -271,7 +271,7 @@ fn block_digest(block: &str) -> u64 {
 fn each_value(text: &str, mut visit: impl FnMut(&Value)) {
     let source = Source::window(text, Position::START);
     let mut scan = StrictScan::new(0);
-    scan.feed(source.bytes(), 0, true);
+    scan.feed(source.bytes(), 0, true, &|_| false);
     for event in scan.take_events() {
         let ScanEvent::Value(found) = event else { continue };
         let Shape::Closed { quoted, .. } = found.shape else { continue };

@@ -54,10 +54,10 @@ pub(crate) fn next(
 pub(crate) fn ends_paragraph(bytes: &[u8], base: usize, from: usize, to: usize) -> bool {
     let start = (from - base).saturating_sub(3);
     let range = &bytes[start..to - base];
-    memchr::memmem::find(range, b"\n\n").is_some()
-        || memchr::memmem::find(range, b"\n\r\n").is_some()
-        || memchr::memmem::find(range, b"```").is_some()
-        || memchr::memmem::find(range, b"~~~").is_some()
+    memchr::memchr3_iter(b'\n', b'`', b'~', range).any(|at| {
+        let rest = &range[at..];
+        [&b"\n\n"[..], b"\n\r\n", b"```", b"~~~"].iter().any(|end| rest.starts_with(end))
+    })
 }
 
 /// Whether the bracket at `at` stands where a value of an object or a list does: after a comma, an

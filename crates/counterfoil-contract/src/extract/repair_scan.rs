@@ -86,7 +86,14 @@ impl RepairScan {
     }
 
     /// Scans the new part of `bytes`, whose first byte has offset `base`; at `eof` to the end.
-    pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool) {
+    /// `strict_end` tells where the strict JSON ends that begins at an offset: it is passed over.
+    pub(crate) fn feed(
+        &mut self,
+        bytes: &[u8],
+        base: usize,
+        eof: bool,
+        strict_end: impl Fn(usize) -> Option<usize>,
+    ) {
         self.fences.feed(bytes, base, eof);
         let end = base + bytes.len();
         loop {
@@ -95,6 +102,11 @@ impl RepairScan {
                 ProseEvent::Opener(at) => {
                     self.examined += (at - before) as u64;
                     self.pos = at;
+                    if let Some(strict_end) = strict_end(at) {
+                        self.retry_at = 0;
+                        self.pos = strict_end;
+                        continue;
+                    }
                     if !eof && end < self.retry_at {
                         return;
                     }
@@ -232,7 +244,7 @@ mod tests {
 
     fn events(text: &str, accept_truncated: bool) -> Vec<RepairEvent> {
         let mut scan = RepairScan::new(0).accept_truncated(accept_truncated);
-        scan.feed(text.as_bytes(), 0, true);
+        scan.feed(text.as_bytes(), 0, true, |_| None);
         scan.take_events()
     }
 
@@ -452,16 +464,16 @@ mod tests {
         #[test]
         fn any_chunking_gives_the_same(text in r#"[\[\]{}"',:<>/#`a-c1\\ \n]{0,80}"#, cut in 1usize..7, accept in any::<bool>()) {
             let mut whole = RepairScan::new(0).accept_truncated(accept);
-            whole.feed(text.as_bytes(), 0, true);
+            whole.feed(text.as_bytes(), 0, true, |_| None);
             let mut parts = RepairScan::new(0).accept_truncated(accept);
             let mut at = 0;
             while at < text.len() {
                 at = (at + cut).min(text.len());
                 let keep = parts.keep_from();
-                parts.feed(&text.as_bytes()[keep..at], keep, false);
+                parts.feed(&text.as_bytes()[keep..at], keep, false, |_| None);
             }
             let keep = parts.keep_from();
-            parts.feed(&text.as_bytes()[keep..], keep, true);
+            parts.feed(&text.as_bytes()[keep..], keep, true, |_| None);
             prop_assert_eq!(whole.take_events(), parts.take_events());
         }
 

@@ -30,12 +30,15 @@ pub(crate) struct ScannedValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// Brackets match; `height` is the depth of nesting, `quoted` whether there are Markdown quote
-    /// markers inside.
-    Closed { height: usize, quoted: bool },
+    /// markers inside, `wanted` whether a key inside may be a wanted one, or an object has no key.
+    Closed { height: usize, quoted: bool, wanted: bool },
     /// It began like JSON and broke at this offset; `bare_key` if that is so only because its first
     /// key has no quotes.
     Broken { at: usize, bare_key: bool },
 }
+
+/// Whether a key, as it stands between its quotes, may be one that is looked for.
+pub(crate) type WantedKey<'k> = &'k dyn Fn(&[u8]) -> bool;
 
 /// The bounds of thinking sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +67,8 @@ struct Frame {
     inner: usize,
     /// Whether it has a complete member, so that it is worth explaining when it breaks.
     looks_real: bool,
+    /// Whether it, or what is around it or inside, has a key that may be a wanted one.
+    wanted: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +104,11 @@ pub(crate) struct StrictScan {
     /// The opening quote of the string that ended right before, with only whitespace in between.
     last_string: Option<usize>,
     thinking: bool,
-    quote_depth: u8,
-    quote_left: u8,
+    /// The number of Markdown quote markers before the current root; none until one is met.
+    quote_depth: Option<u8>,
+    /// The number of quote markers that the current line may still have; none before the first
+    /// line end inside of the root.
+    quote_left: Option<u8>,
     quoted: bool,
     events: Vec<ScanEvent>,
     /// A value broke, and its paragraph has not ended.
@@ -124,8 +132,8 @@ impl StrictScan {
             pending: Vec::new(),
             last_string: None,
             thinking: false,
-            quote_depth: 0,
-            quote_left: 0,
+            quote_depth: None,
+            quote_left: None,
             quoted: false,
             events: Vec::new(),
             after_break: false,
@@ -147,7 +155,7 @@ impl StrictScan {
     }
 
     /// Scans the new part of `bytes`, whose first byte has offset `base`; at `eof` to the end.
-    pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool) {
+    pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool, wanted: WantedKey<'_>) {
         let end = base + bytes.len();
         loop {
             if self.state == State::Prose {
@@ -174,7 +182,8 @@ impl StrictScan {
                         }
                         self.root_nested =
                             self.after_break && prose::is_member_position(bytes, base, at);
-                        self.quote_depth = prose::quote_depth(bytes, base, at - base);
+                        self.quote_depth = None;
+                        self.quote_left = None;
                         self.quoted = false;
                         self.pos = at;
                         self.open(bytes[at - base] == b'{');
@@ -193,6 +202,9 @@ impl StrictScan {
             if let State::Str { start, key } = self.state {
                 if !self.string(bytes, base, start, key, eof) {
                     return;
+                }
+                if key && self.state == State::Colon {
+                    self.note_key(&bytes[start + 1 - base..self.pos - 1 - base], wanted);
                 }
                 continue;
             }
@@ -235,6 +247,11 @@ impl StrictScan {
                 }
                 continue;
             }
+            if byte == b'>' && self.quote_left.is_some() && self.quote_depth.is_none() {
+                let root = self.stack.first().map_or(self.pos, |root| root.start);
+                self.quote_depth = Some(prose::quote_depth(bytes, base, root - base));
+                self.quote_left = self.quote_depth;
+            }
             self.step(byte);
         }
     }
@@ -274,11 +291,11 @@ impl StrictScan {
         match byte {
             b' ' | b'\t' | b'\r' => self.pos += 1,
             b'\n' => {
-                self.quote_left = self.quote_depth;
+                self.quote_left = Some(self.quote_depth.unwrap_or(0));
                 self.pos += 1;
             }
-            b'>' if self.quote_left > 0 => {
-                self.quote_left -= 1;
+            b'>' if self.quote_left.is_some_and(|left| left > 0) => {
+                self.quote_left = self.quote_left.map(|left| left - 1);
                 self.quoted = true;
                 self.pos += 1;
             }
@@ -327,14 +344,22 @@ impl StrictScan {
         self.pos += 1;
     }
 
+    fn note_key(&mut self, key: &[u8], wanted: WantedKey<'_>) {
+        if let Some(frame) = self.stack.last_mut().filter(|frame| !frame.wanted) {
+            frame.wanted = wanted(key);
+        }
+    }
+
     /// Continues in a string; false if the window ended first.
     fn string(&mut self, bytes: &[u8], base: usize, start: usize, key: bool, eof: bool) -> bool {
         let from = self.pos - base;
         let Some(found) = memchr::memchr3(b'"', b'\\', b'\n', bytes.get(from..).unwrap_or(&[]))
         else {
             self.examined += (bytes.len().max(from) - from) as u64;
+            // An escape may reach beyond the window.
             self.pos = self.pos.max(base + bytes.len());
             if eof {
+                self.pos = base + bytes.len();
                 self.last_string = Some(start);
                 self.fail(self.pos);
             }
@@ -392,6 +417,7 @@ impl StrictScan {
             mark: self.pending.len(),
             inner: 0,
             looks_real: false,
+            wanted: self.stack.last().is_some_and(|parent| parent.wanted),
         });
         self.last_string = None;
         self.state = if object { State::KeyOrClose } else { State::ValueOrClose };
@@ -404,15 +430,18 @@ impl StrictScan {
         let Some(frame) = self.stack.pop() else { return };
         self.pending.truncate(frame.mark);
         let height = frame.inner + 1;
+        let is_empty_object = frame.object && !frame.looks_real;
+        let wanted = frame.wanted || is_empty_object;
         let candidate = ScannedValue {
             start: frame.start,
             end: self.pos,
-            shape: Shape::Closed { height, quoted: self.quoted },
+            shape: Shape::Closed { height, quoted: self.quoted, wanted },
             nested: self.stack.is_empty() && self.root_nested,
         };
         if let Some(parent) = self.stack.last_mut() {
             parent.inner = parent.inner.max(height);
             parent.looks_real = true;
+            parent.wanted |= wanted;
             self.pending.push(candidate);
             self.state = State::After;
         } else {
@@ -462,7 +491,7 @@ impl StrictScan {
 #[cfg(test)]
 pub(crate) fn scan(text: &str) -> Vec<ScannedValue> {
     let mut scan = StrictScan::new(0);
-    scan.feed(text.as_bytes(), 0, true);
+    scan.feed(text.as_bytes(), 0, true, &|_| false);
     scan.take_events()
         .into_iter()
         .filter_map(|event| match event {
@@ -517,16 +546,16 @@ mod tests {
         #[test]
         fn any_chunking_gives_the_same(text in r#"[\[\]{}",:<>/a-c1\\ \n]{0,60}"#, cut in 1usize..7) {
             let mut whole = StrictScan::new(0);
-            whole.feed(text.as_bytes(), 0, true);
+            whole.feed(text.as_bytes(), 0, true, &|_| false);
             let mut parts = StrictScan::new(0);
             let mut at = 0;
             while at < text.len() {
                 at = (at + cut).min(text.len());
                 let keep = parts.keep_from();
-                parts.feed(&text.as_bytes()[keep..at], keep, false);
+                parts.feed(&text.as_bytes()[keep..at], keep, false, &|_| false);
             }
             let keep = parts.keep_from();
-            parts.feed(&text.as_bytes()[keep..], keep, true);
+            parts.feed(&text.as_bytes()[keep..], keep, true, &|_| false);
             prop_assert_eq!(whole.take_events(), parts.take_events());
         }
     }

@@ -37,6 +37,8 @@ pub(crate) struct Candidate {
     pub(crate) how: CandidateSource,
     /// It is inside of a value that broke.
     pub(crate) nested: bool,
+    /// It is known to have no key that names a field of the contract.
+    pub(crate) unrelated: bool,
     /// It begins as the results of the contract do.
     pub(crate) plausible: bool,
     /// Its span, recorded if its text may be dropped before the report.
@@ -50,7 +52,16 @@ pub(crate) const LOOK_AHEAD: usize = 64;
 
 impl Candidate {
     pub(crate) fn new(start: usize, end: usize, how: CandidateSource) -> Self {
-        Self { start, end, how, nested: false, plausible: true, span: None, behind: None }
+        Self {
+            start,
+            end,
+            how,
+            nested: false,
+            unrelated: false,
+            plausible: true,
+            span: None,
+            behind: None,
+        }
     }
 
     pub(crate) fn is_broken(&self) -> bool {

@@ -60,7 +60,7 @@ impl Extractor<'_> {
         if self.is_bracketed() && self.policy.repairs() && !strict {
             let accept = self.policy.accepts_truncated();
             let mut repair_scan = RepairScan::new(0).accept_truncated(accept);
-            repair_scan.feed(source.bytes(), source.base(), true);
+            repair_scan.feed(source.bytes(), source.base(), true, |at| self.strict_end(at));
             self.offer_repaired(&mut repair_scan, source);
             self.examined_at_end += repair_scan.examined();
         }
@@ -315,7 +315,9 @@ impl Extractor<'_> {
             }
         };
         others.retain(|found| !overlap(found, chosen));
-        others.sort_by_key(|found| (found.start, found.end));
+        if !repaired.is_empty() {
+            others.sort_by_key(|found| (found.start, found.end));
+        }
         others
     }
 }

@@ -74,9 +74,17 @@ impl Extractor<'_> {
         let value = &chosen.outcome.as_ref()?.value;
         let elsewhere = |found: &&Candidate| !overlap(found, &chosen.found);
         let of_track = |track: &Track| {
-            let valid = track.state.valid.as_ref().filter(|(other, _)| other != value);
-            let valid = valid.map(|(_, found)| found).filter(elsewhere);
-            valid.or(track.state.differing.as_ref().filter(elsewhere)).cloned()
+            let last = track.state.last.iter().filter_map(|last| {
+                let outcome = last.outcome.as_ref().filter(|outcome| outcome.is_accepted())?;
+                Some((&outcome.value, &last.found))
+            });
+            let earlier = track.state.earlier.iter().map(|(value, found)| (value, found));
+            last.chain(earlier)
+                .filter(|(other, _)| *other != value)
+                .map(|(_, found)| found)
+                .chain(&track.state.differing)
+                .find(elsewhere)
+                .cloned()
         };
         self.tracks.iter().filter_map(of_track).max_by_key(|found| found.start)
     }

@@ -39,13 +39,18 @@ impl Extractor<'_> {
             return false;
         }
         let found = self.located(found, source);
+        let likeness = self.likeness(&found, source);
+        if found.unrelated && !self.tracks[track].wants_fallback(&found, likeness) {
+            self.tracks[track].candidates.push(found);
+            return false;
+        }
         let listed = found.clone().without_edits();
-        let mut examined = self.examine(found, source);
+        let mut examined = self.examine(found, likeness, source);
         if examined.is_unparsable {
             self.unparsable.push(examined.found.start);
         }
         let is_attempt = examined.likeness == Likeness::Attempt;
-        if is_attempt || self.tracks[track].wants_fallback(&examined) {
+        if is_attempt || self.tracks[track].wants_fallback(&examined.found, examined.likeness) {
             if self.eager
                 && examined.outcome.is_none()
                 && examined.can_be_explained(source.end(), false)
@@ -74,8 +79,12 @@ impl Extractor<'_> {
         found
     }
 
-    fn examine(&self, mut found: Candidate, source: &Source<'_>) -> Examined {
-        let mut likeness = self.likeness(&found, source);
+    fn examine(
+        &self,
+        mut found: Candidate,
+        mut likeness: Likeness,
+        source: &Source<'_>,
+    ) -> Examined {
         let mut outcome = None;
         let mut is_unparsable = false;
         let mut applied = Vec::new();
@@ -114,6 +123,7 @@ impl Extractor<'_> {
             return if attempt { Likeness::Attempt } else { Likeness::Unrelated };
         }
         match &found.how {
+            _ if found.unrelated => Likeness::Unrelated,
             CandidateSource::Repaired(edits) => {
                 keys.likeness(&edit::apply(text, found.start, edits))
             }
@@ -137,15 +147,9 @@ impl Extractor<'_> {
 
     /// Whether a candidate begins as the results of the contract do.
     fn has_plausible_opener(&self, found: &Candidate, source: &Source<'_>) -> bool {
-        let opener = content_of(source.slice(found.start, found.end)).get(..1).unwrap_or_default();
-        let ty = self.contract.ty();
-        let object =
-            ty.object().is_some() || ty.alternatives().iter().any(|ty| matches!(ty, Type::Map(_)));
-        match (object, ty.items().is_some()) {
-            (true, false) => opener == "{",
-            (false, true) => opener == "[",
-            _ => true,
-        }
+        let Some(opener) = self.opener else { return true };
+        let text = &source.bytes()[found.start - source.base()..found.end - source.base()];
+        text.iter().find(|byte| !b" \t\r\n>".contains(byte)) == Some(&opener)
     }
 
     /// Whether the first item of a list has the type that the contract asks for. `[1]` in prose is
@@ -185,6 +189,17 @@ impl Extractor<'_> {
         let found = &examined.found;
         examined.repairs = repairs(found.edits(), source);
         examined.outcome = Some(found.validate(&self.contract, &self.policy, source, Detail::Full));
+    }
+}
+
+/// The bracket with which the results of a type begin, if there is only one.
+pub(super) fn opener(ty: &Type) -> Option<u8> {
+    let object =
+        ty.object().is_some() || ty.alternatives().iter().any(|ty| matches!(ty, Type::Map(_)));
+    match (object, ty.items().is_some()) {
+        (true, false) => Some(b'{'),
+        (false, true) => Some(b'['),
+        _ => None,
     }
 }
 

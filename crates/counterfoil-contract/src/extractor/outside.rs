@@ -61,6 +61,8 @@ impl Outside {
                 ScanEvent::Value(found) => found,
             };
             let closed = matches!(found.shape, Shape::Closed { .. });
+            let unrelated =
+                matches!(found.shape, Shape::Closed { wanted: false, .. }) && !keys.in_strings();
             let text = source.slice(found.start, found.end);
             let quoted = matches!(found.shape, Shape::Closed { quoted: true, .. });
             let unquoted = quoted.then(|| read::without_quotes(source, found.start, found.end));
@@ -74,7 +76,8 @@ impl Outside {
             if found.nested && self.broken_attempt {
                 continue;
             }
-            let attempt = keys.has_fields() && keys.likeness(text) == Likeness::Attempt;
+            let attempt =
+                keys.has_fields() && !unrelated && keys.likeness(text) == Likeness::Attempt;
             self.broken_attempt = !closed && attempt;
             if attempt {
                 self.attempts.push(OutsideAttempt {

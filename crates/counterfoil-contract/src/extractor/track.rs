@@ -34,19 +34,19 @@ impl Examined {
             _ => true,
         }
     }
+}
 
-    /// How well it would explain why no result was found.
-    fn rank(&self) -> u8 {
-        if matches!(
-            self.found.how,
-            CandidateSource::Fence { .. } | CandidateSource::FenceToRepair | CandidateSource::Block
-        ) {
-            return 7;
-        }
-        u8::from(self.likeness != Likeness::Unrelated) * 4
-            + u8::from(self.found.plausible) * 2
-            + u8::from(!self.found.nested)
+/// How well a candidate would explain why no result was found.
+fn rank(found: &Candidate, likeness: Likeness) -> u8 {
+    if matches!(
+        found.how,
+        CandidateSource::Fence { .. } | CandidateSource::FenceToRepair | CandidateSource::Block
+    ) {
+        return 7;
     }
+    u8::from(likeness != Likeness::Unrelated) * 4
+        + u8::from(found.plausible) * 2
+        + u8::from(!found.nested)
 }
 
 /// What is known of the candidates so far.
@@ -54,9 +54,9 @@ impl Examined {
 pub(crate) struct TrackState {
     /// The last attempt.
     pub(crate) last: Option<Examined>,
-    /// The last valid attempt, with its value.
-    pub(crate) valid: Option<(Value, Candidate)>,
-    /// The last valid attempt whose value differs from the last valid one.
+    /// The last valid attempt before the last attempt, with its value.
+    pub(crate) earlier: Option<(Value, Candidate)>,
+    /// The last valid attempt whose value differs from that of the next valid one.
     pub(crate) differing: Option<Candidate>,
     /// The candidate that explains best why there is no result, if nothing is an attempt.
     pub(crate) fallback: Option<Examined>,
@@ -79,26 +79,27 @@ impl Track {
     /// Adds an attempt, which is now the last one.
     pub(crate) fn add_attempt(&mut self, examined: Examined) {
         let state = &mut self.state;
-        if let Some(outcome) = examined.outcome.as_ref().filter(|outcome| outcome.is_accepted()) {
-            if let Some((value, earlier)) = state.valid.take()
+        let before = state.last.replace(examined).filter(Examined::is_valid);
+        if let Some(Examined { found, outcome: Some(outcome), .. }) = before {
+            if let Some((value, earlier)) = state.earlier.take()
                 && value != outcome.value
             {
                 state.differing = Some(earlier);
             }
-            state.valid = Some((outcome.value.clone(), examined.found.clone().without_edits()));
+            state.earlier = Some((outcome.value, found.without_edits()));
         }
-        state.last = Some(examined);
     }
 
     /// Whether a candidate that is not an attempt would be the one to explain.
-    pub(crate) fn wants_fallback(&self, examined: &Examined) -> bool {
+    pub(crate) fn wants_fallback(&self, found: &Candidate, likeness: Likeness) -> bool {
         self.state.last.is_none()
-            && self.state.fallback.as_ref().is_none_or(|other| other.rank() <= examined.rank())
+            && self.fallback_rank().is_none_or(|(fallback, _)| fallback <= rank(found, likeness))
     }
 
     /// The rank and the place of the fallback.
     pub(crate) fn fallback_rank(&self) -> Option<(u8, usize)> {
-        self.state.fallback.as_ref().map(|examined| (examined.rank(), examined.found.start))
+        let fallback = self.state.fallback.as_ref()?;
+        Some((rank(&fallback.found, fallback.likeness), fallback.found.start))
     }
 
     /// The candidates without an explanation, also those from before the thinking section.

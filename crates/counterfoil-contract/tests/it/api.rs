@@ -198,10 +198,10 @@ fn absolute_paths_inside_the_workspace_become_relative() {
         "contract: acme/paths\nversion: 1\nfields: { files: [path], main: path }",
     )
     .unwrap();
-    let workspace = vec!["/work/repo".to_owned(), "/real/repo/".to_owned()];
+    let workspace = vec!["/home/dev/repo".to_owned(), "/real/repo/".to_owned()];
     let context = Arc::new(Context { workspace, ..Context::default() });
     let policy = contract.policy().with_context(&context);
-    let text = r#"{"files": ["/work/repo/src/a.rs", "b.rs", "/real/repo//c.rs"], "main": "/work/repo/d.rs"}"#;
+    let text = r#"{"files": ["/home/dev/repo/src/a.rs", "b.rs", "/real/repo//c.rs"], "main": "/home/dev/repo/d.rs"}"#;
     let report = contract.check_with(text, &policy);
     assert_eq!(
         report.value,
@@ -215,11 +215,11 @@ fn absolute_paths_inside_the_workspace_become_relative() {
     assert!(!contract.check_with(text, &policy.strictly()).is_accepted());
     for path in [
         "/etc/passwd",
-        "/work/repository/a.rs",
-        "/work/repo",
-        "/work/repo/",
-        "/work/repo/../x",
-        "/work",
+        "/home/dev/repository/a.rs",
+        "/home/dev/repo",
+        "/home/dev/repo/",
+        "/home/dev/repo/../x",
+        "/home/dev",
     ] {
         let text = json!({"files": [path], "main": "d.rs"}).to_string();
         let report = contract.check_with(&text, &policy);

@@ -2,6 +2,7 @@
 
 use super::ListFormat;
 use clap::{Args, Subcommand, ValueEnum};
+use counterfoil_flow::Budget;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -61,6 +62,42 @@ pub(crate) struct StateLocation {
     pub(crate) state: Option<PathBuf>,
 }
 
+// What a run may spend, from its start on.
+#[derive(Debug, Args)]
+pub(crate) struct BudgetArgs {
+    /// The maximum cost of the whole run
+    #[arg(long, value_name = "USD", value_parser = parse_amount)]
+    max_cost: Option<f64>,
+
+    /// The maximum number of tokens of the whole run, input and output together
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+
+    /// The maximum duration of the whole run, such as 90s, 30m or 8h
+    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
+    max_time: Option<u64>,
+
+    /// The maximum number of iterations of the whole run
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<u64>,
+
+    /// The maximum number of attempts of the whole run
+    #[arg(long, value_name = "N")]
+    max_attempts: Option<u64>,
+}
+
+impl BudgetArgs {
+    pub(crate) fn budget(&self) -> Budget {
+        Budget {
+            tokens: self.max_tokens,
+            cost_usd: self.max_cost,
+            time_ms: self.max_time,
+            iterations: self.max_iterations,
+            attempts: self.max_attempts,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// The name of a pack (see `counterfoil pack list`), or a workflow file
@@ -87,17 +124,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) contracts: Vec<PathBuf>,
 
-    /// The maximum cost
-    #[arg(long, value_name = "USD", value_parser = parse_amount)]
-    pub(crate) max_cost: Option<f64>,
-
-    /// The maximum number of tokens, input and output together
-    #[arg(long, value_name = "N")]
-    pub(crate) max_tokens: Option<u64>,
-
-    /// The maximum duration, such as 90s, 30m or 8h
-    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
-    pub(crate) max_time: Option<u64>,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
 
     /// Resume the last run of this workflow if it has not ended
     #[arg(long)]
@@ -141,25 +169,8 @@ pub(crate) struct ResumeArgs {
     #[arg(long = "limit", value_name = "NAME=N", value_parser = parse_limit)]
     pub(crate) limits: Vec<(String, u64)>,
 
-    /// The maximum cost of the whole run, with what it has cost so far
-    #[arg(long, value_name = "USD", value_parser = parse_amount)]
-    pub(crate) max_cost: Option<f64>,
-
-    /// The maximum number of tokens of the whole run
-    #[arg(long, value_name = "N")]
-    pub(crate) max_tokens: Option<u64>,
-
-    /// The maximum duration of the whole run, such as 90s, 30m or 8h
-    #[arg(long, value_name = "DUR", value_parser = parse_duration)]
-    pub(crate) max_time: Option<u64>,
-
-    /// The maximum number of iterations of the whole run
-    #[arg(long, value_name = "N")]
-    pub(crate) max_iterations: Option<u64>,
-
-    /// The maximum number of attempts of the whole run
-    #[arg(long, value_name = "N")]
-    pub(crate) max_attempts: Option<u64>,
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
 
     #[command(flatten)]
     pub(crate) location: StateLocation,

@@ -40,12 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let environment = agent_environment(&repo)?;
     let agents =
         AgentAssignments::from_specs(&workflow, &named, rest.as_deref(), &environment, &[])?;
-    let budget = Budget {
-        tokens: args.max_tokens,
-        cost_usd: args.max_cost,
-        time_ms: args.max_time,
-        ..Budget::default()
-    };
+    let budget = args.budget.budget();
     let home = source.folder().into_iter().chain(args.contracts.iter().cloned()).collect();
     let options = StartOptions { workflow, inputs, budget, agents, repo, workflow_folders: home };
     let report = start_run(&state, options, &args.location, args.format)?;
@@ -69,13 +64,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
     let state = input::state_folder(&args.location)?;
     super::runs::require_runs(&state)?;
     let takeup = Takeup {
-        budget: Budget {
-            tokens: args.max_tokens,
-            cost_usd: args.max_cost,
-            time_ms: args.max_time,
-            iterations: args.max_iterations,
-            attempts: args.max_attempts,
-        },
+        budget: args.budget.budget(),
         limits: args.limits.iter().cloned().collect(),
         inputs: args.inputs.clone(),
         because: args.because.clone(),
