@@ -6,6 +6,7 @@ mod candidate;
 mod conclude;
 mod decide;
 mod examine;
+mod loose_block;
 mod no_candidate;
 mod outside;
 mod quotation;
@@ -26,6 +27,7 @@ use crate::reporting::log_rejection;
 use crate::shown::Shown;
 use crate::source::{Position, Source, Span};
 use candidate::{Candidate, CandidateSource};
+use loose_block::LooseBlock;
 use outside::Outside;
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -67,6 +69,15 @@ impl Deref for ContractRef<'_> {
     }
 }
 
+/// The extent of a value that looks like strict JSON.
+#[derive(Clone, Copy, Debug)]
+struct StrictValue {
+    start: usize,
+    end: usize,
+    /// There are Markdown quote markers inside.
+    quoted: bool,
+}
+
 #[derive(Debug)]
 pub(crate) struct Extractor<'c> {
     contract: ContractRef<'c>,
@@ -89,7 +100,9 @@ pub(crate) struct Extractor<'c> {
     /// The last value of the strict scan broke and is an attempt, so what is nested in it is none
     /// of its own.
     broken_attempt: bool,
-    /// The starts of attempts that looked like strict JSON but cannot be parsed as such.
+    /// The extents of all values that look like strict JSON, also in thinking sections.
+    strict_values: Vec<StrictValue>,
+    /// The starts of those that cannot be parsed as such.
     unparsable: Vec<usize>,
     outside: Outside,
     /// The first and the last byte that is not whitespace.
@@ -101,13 +114,16 @@ pub(crate) struct Extractor<'c> {
     /// Bounds of thinking sections that are not applied yet, with their offsets.
     thinking_marks: VecDeque<(ThinkMark, usize)>,
     unclosed: Option<Span>,
+    /// Lines like those of a block, while no block has begun.
+    loose: Option<LooseBlock>,
     examined_at_end: u64,
 }
 
 impl<'c> Extractor<'c> {
     pub(crate) fn new(contract: ContractRef<'c>, policy: &Policy) -> Self {
+        let framing = contract.framing();
         Self {
-            framing: contract.framing(),
+            framing,
             opener: examine::opener(contract.ty()),
             contract,
             shown: None,
@@ -120,6 +136,7 @@ impl<'c> Extractor<'c> {
             block: BlockScan::new(0),
             tracks: [Track::default(), Track::default()],
             broken_attempt: false,
+            strict_values: Vec::new(),
             unparsable: Vec::new(),
             outside: Outside::default(),
             first_non_blank: None,
@@ -128,6 +145,7 @@ impl<'c> Extractor<'c> {
             scalar: None,
             thinking_marks: VecDeque::new(),
             unclosed: None,
+            loose: (framing == Framing::OutputBlock).then(LooseBlock::default),
             examined_at_end: 0,
             policy: policy.clone(),
         }
@@ -167,6 +185,7 @@ impl<'c> Extractor<'c> {
             + self.think.examined
             + self.fence.examined
             + self.block.examined
+            + self.loose.as_ref().map_or(0, |loose| loose.examined)
             + self.repair_scan.as_ref().map_or(0, RepairScan::examined)
             + self.examined_at_end
     }
@@ -205,6 +224,9 @@ impl<'c> Extractor<'c> {
         if let Some(repair_scan) = &self.repair_scan {
             keep = keep.min(repair_scan.keep_from());
         }
+        if let Some(loose) = &self.loose {
+            keep = keep.min(loose.keep_from());
+        }
         self.tracks.iter_mut().map(Track::keep_from).fold(keep, usize::min)
     }
 
@@ -239,6 +261,8 @@ impl<'c> Extractor<'c> {
                 ScanEvent::Value(value) => {
                     let (how, bare_key, unrelated) = match value.shape {
                         Shape::Closed { quoted, wanted, .. } => {
+                            let (start, end) = (value.start, value.end);
+                            self.strict_values.push(StrictValue { start, end, quoted });
                             (CandidateSource::Strict { quoted }, false, !wanted && by_keys)
                         }
                         Shape::Broken { at, bare_key } => {
@@ -287,19 +311,16 @@ impl<'c> Extractor<'c> {
 
     /// The end of the strict JSON that begins at an offset, if it has no quote markers inside.
     fn strict_end(&self, start: usize) -> Option<usize> {
-        let found = self.strict_value_at(start).filter(|found| found.start == start)?;
-        matches!(found.how, CandidateSource::Strict { quoted: false }).then_some(found.end)
+        let value = self.strict_value_at(start)?;
+        (value.start == start && !value.quoted).then_some(value.end)
     }
 
     /// The strict JSON around an offset.
-    fn strict_value_at(&self, offset: usize) -> Option<&Candidate> {
-        let candidates = &self.tracks[MAIN].candidates;
-        let after = candidates.partition_point(|found| found.start <= offset);
-        let found = &candidates[after.checked_sub(1)?];
-        let is_strict = !found.is_broken()
-            && offset < found.end
-            && self.unparsable.binary_search(&found.start).is_err();
-        is_strict.then_some(found)
+    fn strict_value_at(&self, offset: usize) -> Option<StrictValue> {
+        let after = self.strict_values.partition_point(|value| value.start <= offset);
+        let value = self.strict_values[after.checked_sub(1)?];
+        let is_strict = offset < value.end && self.unparsable.binary_search(&value.start).is_err();
+        is_strict.then_some(value)
     }
 
     fn feed_fences(&mut self, source: &Source<'_>, eof: bool) {
@@ -323,6 +344,11 @@ impl<'c> Extractor<'c> {
     fn feed_blocks(&mut self, source: &Source<'_>, eof: bool) {
         self.block.feed(source.bytes(), source.base(), eof);
         let blocks = self.block.take_blocks();
+        if !blocks.is_empty() || self.block.unfinished().is_some() {
+            self.loose = None;
+        } else if let Some(loose) = &mut self.loose {
+            loose.feed(source, &self.contract.attempt_keys, eof);
+        }
         self.note_thinking(source, eof);
         for block in blocks {
             self.apply_thinking_up_to(block.start);

@@ -33,7 +33,7 @@ impl Extractor<'_> {
         match self.last_attempt(&source) {
             Some(LastAttempt::Eligible(track)) => {
                 let Some(last) = self.tracks[track].state.last.take() else {
-                    return self.absent();
+                    return self.absent(&source);
                 };
                 self.report_attempt(last, &source)
             }
@@ -130,7 +130,7 @@ impl Extractor<'_> {
                 }
                 self.finish(fallback, source)
             }
-            None => self.absent(),
+            None => self.absent(source),
         }
     }
 

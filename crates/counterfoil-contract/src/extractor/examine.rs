@@ -46,7 +46,7 @@ impl Extractor<'_> {
         }
         let listed = found.clone().without_edits();
         let mut examined = self.examine(found, likeness, source);
-        if examined.is_unparsable {
+        if examined.is_unparsable && track == MAIN {
             self.unparsable.push(examined.found.start);
         }
         let is_attempt = examined.likeness == Likeness::Attempt;

@@ -5,6 +5,7 @@ use super::outside::{Form, OutsideAttempt};
 use crate::code::Code;
 use crate::contract::Contract;
 use crate::policy::Framing;
+use crate::read;
 use crate::report::{Report, Stage, Status, Violation};
 use crate::reporting::{build_report, empty_provenance};
 use crate::source::{Source, Span};
@@ -109,7 +110,9 @@ impl Extractor<'_> {
         }
     }
 
-    pub(super) fn absent(&self) -> Report {
+    /// The report about a text without a result.
+    pub(super) fn absent(&self, source: &Source<'_>) -> Report {
+        let loose = self.loose.as_ref().and_then(|loose| loose.extent(source));
         let mut violation = bare_violation(Code::NoResult, "", String::new());
         violation.received = "text without a result".into();
         let mut status = Status::Absent;
@@ -132,6 +135,10 @@ impl Extractor<'_> {
         } else if let Some(span) = self.unclosed {
             violation = block_not_closed(span);
             status = Status::Rejected;
+        } else if let Some((start, end)) = loose {
+            violation.span = Some(source.span(start, end));
+            violation.received = "the lines of a block without ---OUTPUT---".into();
+            violation.hint = "put the lines between ---OUTPUT--- and ---END---".into();
         } else if let (Some(span), Framing::OutputBlock) = (self.outside.last_json, self.framing) {
             violation.span = Some(span);
             violation.received = "JSON, but no block".into();
@@ -154,11 +161,12 @@ impl Extractor<'_> {
             }
             violation.hint = "put the JSON between ```json and ```".into();
         }
-        let mut report = build_report(
-            &self.contract,
-            ValidationOutcome::unreadable(Stage::Extraction, vec![violation]),
-            empty_provenance(&self.contract),
-        );
+        let mut outcome = ValidationOutcome::unreadable(Stage::Extraction, vec![violation]);
+        if let Some((start, end)) = loose {
+            (outcome.partial, outcome.rejected_items) =
+                read::block_cut_off(&self.contract, source, start, end, &self.policy);
+        }
+        let mut report = build_report(&self.contract, outcome, empty_provenance(&self.contract));
         report.status = status;
         report
     }
