@@ -70,7 +70,9 @@ impl Extractor<'_> {
     fn search_outside(&mut self, source: &Source<'_>) {
         if !self.is_bracketed() {
             let last = self.tracks.iter().filter_map(|track| track.state.last.as_ref());
-            self.strict = StrictScan::new(last.map(|last| last.found.end).max().unwrap_or(0));
+            let after = last.map(|last| last.found.end).max().unwrap_or(0);
+            // A thinking section that began before may go on.
+            self.strict = StrictScan::new(if self.has_thinking { 0 } else { after });
         }
         if self.framing != Framing::OutputBlock
             && memchr::memmem::find(source.bytes(), b"---OUTPUT---").is_none()
