@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 for_each_cli!(a_schema_that_the_model_ignores_is_no_promise: Claude claude, Codex codex);
 for_each_cli!(a_wrong_submission_is_mended_within_the_turn);
 for_each_cli!(a_final_text_that_contradicts_the_submission_is_asked_about);
+for_each_cli!(a_check_runs_through_the_tool);
 
 fn a_schema_that_the_model_ignores_is_no_promise(cli: VendorCli) {
     let script = json!([
@@ -92,4 +93,30 @@ fn a_final_text_that_contradicts_the_submission_is_asked_about(cli: VendorCli) {
         project.requests().iter().any(|request| request.contains(question)),
         "the model was not told both values"
     );
+}
+
+/// The tool `run_check` with the real command lines, for an agent that may edit and for one that may
+/// only read.
+fn a_check_runs_through_the_tool(cli: VendorCli) {
+    for access in ["workspace-write", "read-only"] {
+        let script = json!([
+            {"calls": [{"mcp": "run_check", "input": {"name": "test"}}]},
+            {"calls": [{"mcp": "submit_result", "input": {"ok": true, "note": "3 passed"}}]},
+            {"text": "Done."},
+        ]);
+        let Some(project) = CliProject::open(cli, &script) else { return };
+        project.write_workflow(&format!("access: {access}"));
+        project.write_settings(
+            "channels = [\"submit\"]\n[checks]\ntest = \"echo checked by $0; echo 3 passed\"",
+        );
+        let attempt = project.accepted();
+        assert_eq!(attempt["value"], json!({"ok": true, "note": "3 passed"}), "{access}");
+        assert_eq!(attempt["repairs_asked"], 0);
+        let asked = project.requests();
+        assert_eq!(asked.len(), 3, "all in one turn");
+        assert!(asked[0].contains("these checks: `test`"), "{access}: {:#}", asked[0].body);
+        // Some hand the text of the answer to the model, others its structured content.
+        assert!(asked[1].contains("checked by sh"), "{access}: {:#}", asked[1].body);
+        assert!(asked[1].contains("passed"), "{access}: {:#}", asked[1].body);
+    }
 }
