@@ -226,6 +226,11 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", value_parser = parse_depth)]
     pub(crate) max_depth: Option<usize>,
 
+    /// The prompt that the agent was given: an answer that only repeats a part of it, or of what the
+    /// contract adds to it, is no result
+    #[arg(long, value_name = "FILE", conflicts_with = "batch")]
+    pub(crate) prompt: Option<PathBuf>,
+
     /// The folder in which the agent worked: absolute paths inside it become relative [default: the
     /// current folder]
     #[arg(long, value_name = "DIR")]

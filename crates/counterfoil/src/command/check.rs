@@ -5,6 +5,7 @@ use crate::exit::Exit;
 use crate::{input, output, render};
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::policy::Coerce;
+use counterfoil_contract::shown::Shown;
 use counterfoil_contract::{Contract, Framing, Policy, Report, diagnostic};
 use serde_json::Value;
 use std::path::Path;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 
 /// The size limit of a schema file.
 const MAX_SCHEMA_BYTES: usize = 16 << 20;
+/// The size limit of a prompt.
+const MAX_PROMPT_BYTES: usize = 16 << 20;
 /// The most repairs and coercions that are printed.
 const MAX_LISTED: usize = 20;
 
@@ -28,9 +31,23 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
     };
     let policy = args.apply_limits(contract.policy());
     let (name, bytes) = input::read(&args.file, policy.max_bytes)?;
-    let (report, text) = check_bytes(&contract, &policy, &bytes);
+    let (report, text) = match &args.prompt {
+        None => check_bytes(&contract, &policy, &bytes),
+        Some(prompt) => {
+            let shown = shown(&contract, prompt)?;
+            let report = contract.check_bytes_shown(&bytes, &policy, &shown);
+            (report, String::from_utf8_lossy(&bytes).into_owned())
+        }
+    };
     print_report(args.format, &contract, &report, &name, &text)?;
     Ok(report.is_accepted().into())
+}
+
+/// What an agent was shown that was given a prompt for a contract.
+fn shown(contract: &Contract, prompt: &Path) -> Result<Shown> {
+    let (name, bytes) = input::read(prompt, MAX_PROMPT_BYTES)?;
+    let prompt = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
+    Ok(Shown::with_prompts(contract, &[&prompt]))
 }
 
 /// Checks a text, of which at most one byte more than the limit was read. Returns the report and

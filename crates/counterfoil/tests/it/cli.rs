@@ -179,6 +179,35 @@ fn any_schema_serves() {
 }
 
 #[test]
+fn a_part_of_the_prompt_is_no_answer() {
+    let folder = TempDir::new().unwrap();
+    let schema = file(
+        &folder,
+        "schema.json",
+        json!({"type": "object", "required": ["note"], "properties": {"note": {"type": "string"}}})
+            .to_string(),
+    );
+    let prompt = file(&folder, "prompt.md", "Answer like this:\n\n{\"note\": \"All was read.\"}\n");
+    let check = |flags: &[&str], text: &str| {
+        report(
+            counterfoil()
+                .args(["check", "--format", "json", "--schema", &schema])
+                .args(flags)
+                .write_stdin(text),
+        )
+    };
+    let quoted = "You want { \"note\": \"All was read.\" } from me.";
+    assert_eq!(check(&[], quoted)["status"], "accepted");
+    let report = check(&["--prompt", &prompt], quoted);
+    assert_eq!(
+        (&report["status"], &report["violations"][0]["code"]),
+        (&json!("absent"), &json!("C0116"))
+    );
+    let own = format!("{quoted}\n{{\"note\": \"Half was read.\"}}");
+    assert_eq!(check(&["--prompt", &prompt], &own)["value"], json!({"note": "Half was read."}));
+}
+
+#[test]
 fn schemas_that_cannot_be_used_say_why() {
     let folder = TempDir::new().unwrap();
     for (name, schema, word) in [
