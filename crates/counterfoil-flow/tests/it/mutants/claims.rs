@@ -42,6 +42,12 @@ impl Maker<'_> {
                 let kind = "a key of another claim";
                 self.changed(kind, Claim::Refused, path, Some(Value::Object(whole)));
             }
+            if !members.values().any(|rule| rule.get("allow").is_some()) {
+                let mut whole = members.clone();
+                whole.values_mut().for_each(|rule| *rule = json!({"allow": ["make *"]}));
+                let kind = "a key of another claim";
+                self.changed(kind, Claim::Refused, path, Some(Value::Object(whole)));
+            }
         }
         if matches!(parent, "writes" | "protect")
             && let Some(glob) = value.as_str()
