@@ -64,6 +64,14 @@ pub(crate) struct Doubt {
 impl Doubt {
     /// The two readings in words, for a report.
     pub(crate) fn ambiguity(self, bytes: &[u8], base: usize) -> Ambiguity {
+        let start = boundary_before(bytes, self.start);
+        let mid = boundary_after(bytes, self.mid);
+        let end = boundary_after(bytes, self.end);
+        let doubt = Self { start, mid, end, ..self };
+        doubt.described(bytes, base)
+    }
+
+    fn described(self, bytes: &[u8], base: usize) -> Ambiguity {
         let whole = excerpt(bytes, self.start, self.end);
         let head = excerpt(bytes, self.start, self.mid);
         let tail = excerpt(bytes, self.mid, self.end);
@@ -131,6 +139,25 @@ impl Doubt {
         };
         Ambiguity { start: base + self.start, end: base + self.end, readings, hint }
     }
+}
+
+/// Whether an offset is inside of a character.
+fn is_inside_character(bytes: &[u8], at: usize) -> bool {
+    bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80)
+}
+
+fn boundary_before(bytes: &[u8], mut at: usize) -> usize {
+    while at > 0 && is_inside_character(bytes, at) {
+        at -= 1;
+    }
+    at
+}
+
+fn boundary_after(bytes: &[u8], mut at: usize) -> usize {
+    while is_inside_character(bytes, at) {
+        at += 1;
+    }
+    at
 }
 
 fn excerpt(bytes: &[u8], start: usize, end: usize) -> String {

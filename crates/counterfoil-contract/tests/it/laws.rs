@@ -111,7 +111,7 @@ fn answer(contract: &Contract) -> Option<&'static str> {
 
 /// An object that needs mending, in one way or several.
 fn mendable() -> impl Strategy<Value = String> {
-    let word = "[a-z \"'\n\\\\]{0,16}";
+    let word = "[a-zäޞ \"'\n\\\\]{0,16}";
     (word, prop_oneof![Just("'"), Just("\"")], prop_oneof![Just("True"), Just("None"), Just("1")], any::<[bool; 5]>()).prop_map(
         |(word, quote, literal, [trailing, comment, bare, open, comma])| {
             let key = if bare { "n".to_owned() } else { format!("{quote}n{quote}") };
@@ -144,6 +144,21 @@ proptest! {
         for contract in ALL.iter() {
             let whole = contract.check(&text);
             prop_assert_eq!(in_pieces(contract, &text, size), whole, "{:?} {:?}", contract.framing(), text);
+        }
+    }
+
+    /// Every place that a report names is a part of the text.
+    #[test]
+    fn places_are_between_characters(text in text(), mendable in mendable()) {
+        for text in [text, mendable] {
+            for contract in ALL.iter() {
+                let report = contract.check(&text);
+                let violations = report.violations.iter().chain(&report.warnings);
+                let spans = violations.filter_map(|violation| violation.span);
+                for span in spans.chain(report.provenance.span).chain(report.provenance.passed_over) {
+                    prop_assert!(text.get(span.start..span.end).is_some(), "{:?} in {:?}", span, text);
+                }
+            }
         }
     }
 
