@@ -26,11 +26,18 @@ pub(crate) enum Likeness {
     Attempt,
 }
 
+/// A field of the contract.
+#[derive(Clone, Copy, Debug)]
+struct KnownField {
+    /// Its index among the required fields.
+    required: Option<usize>,
+}
+
 /// The names by which attempts at one contract are recognised.
 #[derive(Debug, Default)]
 pub(crate) struct AttemptKeys {
-    /// The normalised names of all fields, each with its index among the required ones.
-    known: HashMap<String, Option<usize>>,
+    /// The fields, by their normalised names.
+    known: HashMap<String, KnownField>,
     /// The first letters of these names, one bit for each ASCII character.
     initials: u128,
     required: usize,
@@ -58,13 +65,13 @@ impl AttemptKeys {
             ..Self::default()
         };
         for (name, field) in object.iter().flat_map(|object| &object.fields) {
-            let index = field.required.then_some(keys.required);
+            let required = field.required.then_some(keys.required);
             keys.required += usize::from(field.required);
-            keys.known.insert(normalise(name), index);
+            keys.known.insert(normalise(name), KnownField { required });
         }
         for rename in policy.rename.iter().filter(|rename| !rename.at.contains('/')) {
-            if let Some(index) = keys.known.get(&normalise(&rename.to)).copied() {
-                keys.known.entry(normalise(&rename.from)).or_insert(index);
+            if let Some(field) = keys.known.get(&normalise(&rename.to)).copied() {
+                keys.known.entry(normalise(&rename.from)).or_insert(field);
             }
         }
         keys.initials = keys
@@ -75,8 +82,8 @@ impl AttemptKeys {
         keys
     }
 
-    /// The field that a key names, as its index among the required ones.
-    fn field(&self, key: &str) -> Option<Option<usize>> {
+    /// The field that a key names.
+    fn field(&self, key: &str) -> Option<KnownField> {
         // Most keys of unrelated JSON differ in their first letter.
         if let Some(first) = key.bytes().next()
             && first.is_ascii_alphanumeric()
@@ -213,9 +220,9 @@ impl KeyScan<'_> {
                         (Some(frame), Some(after)) if frame.object => {
                             let key = token.text(json);
                             frame.keys += 1;
-                            if let Some(index) = self.keys.field(&key) {
+                            if let Some(field) = self.keys.field(&key) {
                                 frame.known += 1;
-                                frame.required |= index.map_or(0, |i| 1 << (i % 128));
+                                frame.required |= field.required.map_or(0, |i| 1 << (i % 128));
                                 if !frame.ignored && self.keys.has_half(frame.required) {
                                     self.best = Likeness::Attempt;
                                 }
