@@ -1,6 +1,6 @@
 //! How a run ends, and what it asks before.
 
-use super::{TASK, clean, complete, failed, incomplete, kept, passed, scenario, turns, work};
+use super::{TASK, clean, complete, failed, incomplete, kept, looked, passed, scenario, turns};
 use crate::packs::scenario::Scenario;
 use serde_json::json;
 
@@ -29,7 +29,8 @@ fn blocked_without_next_steps_ends_with_its_summary() {
 }
 
 fn fails(scenario: Scenario, times: usize) -> Scenario {
-    (1..=times).fold(scenario, |scenario, n| scenario.fails_qa(&n.to_string(), &format!("not {n}")))
+    (1..=times)
+        .fold(scenario, |scenario, n| scenario.fails_qa(&format!("{n} + 0"), &format!("not {n}")))
 }
 
 #[test]
@@ -55,7 +56,7 @@ fn max_iterations_is_an_input() {
 fn an_incomplete_task_counts_its_iterations_too() {
     let mut scenario = scenario();
     for n in 1..=2 {
-        scenario = scenario.passes(&n.to_string()).says("dod", incomplete(&["US-2"]));
+        scenario = scenario.passes(&format!("{n} + 0")).says("dod", incomplete(&["US-2"]));
     }
     let ran = scenario.run(&[&TASK[..], &["--input", "max_iterations=2"]].concat());
     assert_eq!(ran.ended(), ("exhausted", None, 6));
@@ -76,7 +77,7 @@ fn the_same_request_three_times_with_nothing_changed_is_no_progress() {
     let mut scenario = scenario();
     for _ in 0..5 {
         scenario = scenario
-            .says("implementer", work("Looked at it"))
+            .says("implementer", looked())
             .says("qa", failed("it must be 2"))
             .says("manager", kept());
     }
@@ -93,7 +94,7 @@ fn another_request_each_time_is_progress_also_with_nothing_changed() {
     let mut scenario = scenario();
     for n in 1..=5 {
         scenario = scenario
-            .says("implementer", work("Looked at it"))
+            .says("implementer", looked())
             .says("qa", failed(&format!("point {n}")))
             .says("manager", kept());
     }
@@ -105,12 +106,10 @@ fn another_request_each_time_is_progress_also_with_nothing_changed() {
 fn complete_with_low_confidence_asks_a_person() {
     let ran = scenario().passes("2").says("dod", complete("low")).plays();
     assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["confirm"]));
-    let question = &ran.report["questions"][0];
-    assert_eq!(question["choices"], json!(["yes", "no"]));
-    assert!(
-        question["question"].as_str().unwrap().contains("low confidence: Hand it over"),
-        "{question}"
-    );
+    let question = ran.report["questions"][0]["question"].as_str().unwrap();
+    for part in ["but: confidence is low.", "Recommended: Hand it over", "or say in words"] {
+        assert!(question.contains(part), "{part}: {question}");
+    }
     let ran = ran.answer_and_resume("confirm", "yes");
     assert_eq!(ran.ended(), ("done", None, 0));
     assert_eq!(ran.reason(), "a person confirmed that the task is complete");
@@ -149,6 +148,18 @@ fn a_person_who_says_no_says_what_is_missing_and_it_is_implemented() {
 }
 
 #[test]
+fn a_person_says_in_one_step_what_is_missing() {
+    let ran = scenario()
+        .passes("2")
+        .says("dod", complete("low"))
+        .answer("confirm", "negative numbers")
+        .completes("-2")
+        .plays();
+    assert_eq!((ran.ended(), &ran.report["iterations"]), (("done", None, 0), &json!(2)));
+    assert!(ran.prompt("implement#2", 1).contains("- negative numbers\n"));
+}
+
+#[test]
 fn a_person_who_says_no_after_the_last_iteration_is_not_asked_what_is_missing() {
     let ran = scenario()
         .passes("2")
@@ -166,7 +177,7 @@ fn a_person_who_says_no_after_the_last_iteration_is_not_asked_what_is_missing() 
 #[test]
 fn a_restart_does_not_reset_the_count() {
     let two = [&TASK[..], &["--input", "max_iterations=2"]].concat();
-    let ran = scenario().fails_qa("1", "not 1").passes("2").says("dod", complete("low")).run(&two);
+    let ran = scenario().fails_qa("3", "not 3").passes("2").says("dod", complete("low")).run(&two);
     assert_eq!((ran.ended().2, &ran.report["iterations"]), (4, &json!(2)));
     assert_eq!(ran.answer_and_resume("confirm", "no").ended(), ("exhausted", None, 6));
 }
@@ -175,21 +186,21 @@ fn a_restart_does_not_reset_the_count() {
 fn a_run_that_is_killed_goes_on_where_it_was_with_what_it_was_asked() {
     let scenario = scenario()
         .built_in_only()
-        .fails_qa("1", "not 1")
+        .fails_qa("3", "not 3")
         .implements("2")
-        .exec("touch killed; sleep 60")
+        .exec("touch .git/killed; sleep 60")
         .says("qa", passed())
         .says("code-quality", clean())
         .says("manager", kept())
         .says("dod", complete("high"));
     let mut live = scenario.start(&TASK);
-    live.wait_for_file("killed");
+    live.wait_for_file(".git/killed");
     let ran = crate::packs::run::ScenarioRun::show(live.kill());
     // The reply that was in flight is played anew, without the sleep.
     let again =
-        super::scenario().built_in_only().fails_qa("1", "not 1").implements("2").completes("2");
+        super::scenario().built_in_only().fails_qa("3", "not 3").implements("2").completes("2");
     let ran = again.resume(&ran, &[]);
     assert_eq!((ran.ended(), &ran.report["iterations"]), (("done", None, 0), &json!(2)));
-    assert!(ran.prompt("implement#3", 1).contains("not 1"), "{ran:?}");
+    assert!(ran.prompt("implement#3", 1).contains("not 3"), "{ran:?}");
     assert!(ran.prompt("implement#3", 1).contains("iteration 2 of at most 5"));
 }

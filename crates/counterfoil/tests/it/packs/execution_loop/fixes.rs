@@ -10,7 +10,21 @@ fn the_five_agents_work_in_turn_until_the_task_is_complete() {
     assert_eq!(turns(&ran), ["implementer", "qa", "code-quality", "manager", "dod"]);
     assert_eq!(
         ran.transitions(),
-        ["implement>qa", "qa>code-quality", "code-quality>manager", "manager>dod", "dod>done"]
+        [
+            "implement>look",
+            "look>measure",
+            "measure>compare",
+            "compare>qa",
+            "qa>code-quality",
+            "code-quality>weigh",
+            "weigh>verdict",
+            "verdict>manager",
+            "manager>recheck",
+            "recheck>recompare",
+            "recompare>dod",
+            "dod>settle",
+            "settle>done"
+        ]
     );
     assert_eq!((ran.reason(), &ran.report["iterations"]), ("Hand it over", &json!(1)));
     assert_eq!(ran.read("src/lib.rs"), "pub fn one() -> u32 {\n    2\n}\n");
@@ -153,8 +167,8 @@ fn later_agents_are_given_values_and_never_another_agents_text() {
         .says("dod", complete("high"))
         .plays();
     assert_eq!(ran.ended(), ("done", None, 0));
-    assert!(ran.prompt("qa#1", 1).contains("- changed: src/lib.rs"));
-    assert!(ran.prompt("code-quality#1", 1).contains("- changed: src/lib.rs"));
+    assert!(ran.prompt("qa#1", 1).contains("- modified: src/lib.rs"));
+    assert!(ran.prompt("code-quality#1", 1).contains("- modified: src/lib.rs"));
     assert!(ran.prompt("manager#1", 1).contains("- passed: it counts (seen)"));
     assert!(ran.prompt("dod#1", 1).contains("The implementer: success: Made it 2"));
     for attempt in ["qa#1", "code-quality#1", "manager#1", "dod#1"] {

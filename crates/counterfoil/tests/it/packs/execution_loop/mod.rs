@@ -2,8 +2,11 @@
 
 mod demo;
 mod ends;
+mod evidence;
+mod false_done;
 mod fixes;
 mod gates;
+mod prompts;
 mod results;
 mod trouble;
 
@@ -23,9 +26,21 @@ fn work(summary: &str) -> Value {
     json!({"status": "success", "summary": summary, "files_changed": ["src/lib.rs"], "files_added": []})
 }
 
+/// An implementer that changed nothing, and says so.
+fn looked() -> Value {
+    json!({"status": "success", "summary": "Looked at it", "files_changed": [], "files_added": []})
+}
+
 /// QA passes.
 fn passed() -> Value {
     json!({"dod_achieved": true, "checks": [{"criterion": "it counts", "passed": true, "details": "seen"}]})
+}
+
+/// QA passes, with a test that it counted.
+fn counted() -> Value {
+    let mut qa = passed();
+    qa["test_results"] = json!({"total": 1, "passed": 1, "failed": 0});
+    qa
 }
 
 /// QA does not.

@@ -191,7 +191,11 @@ fn side_effects_outlive_a_bad_report() {
     let ran = scenario.plays();
     assert_eq!(ran.ended(), ("failed", Some("contract"), 1));
     assert_eq!(ran.read("src/lib.rs"), "pub fn two() {}\n");
-    let ended = ran.events().into_iter().find(|event| event["kind"] == "attempt-ended").unwrap();
+    let ended = ran
+        .events()
+        .into_iter()
+        .find(|event| event["kind"] == "attempt-ended" && event["attempt"] == "implement#1")
+        .unwrap();
     assert!(ended["changed"].to_string().contains("src/lib.rs"), "{ended:#}");
 }
 
@@ -264,9 +268,13 @@ fn a_list_that_is_left_out_is_empty() {
         .says("code-quality", clean())
         .says("manager", kept())
         .says("dod", complete("high"))
+        .answer("confirm", "yes")
         .plays();
     assert_eq!(ran.ended(), ("done", None, 0));
-    assert!(ran.prompt("qa#1", 1).contains("- changed: nothing\n- added: nothing\n"));
+    assert_eq!(ran.attempt("implement#1")["value"]["files_changed"], json!([]));
+    assert!(ran.prompt("qa#1", 1).contains("Nothing. No file differs"));
+    // It is not taken for done without a word.
+    assert_eq!(ran.variables()["concerns"], json!(["the implementer changed no file"]));
 }
 
 #[test]
