@@ -26,9 +26,12 @@ impl Extractor<'_> {
             let last = self.tracks[track].state.last.as_ref()?;
             Some((last.found.start, LastAttempt::Eligible(track)))
         });
+        // What is cut off may reach over an attempt that has nothing to do with it.
+        let whole = |last: &&Examined| !last.found.is_cut_off();
         let lasts = || self.tracks.iter().filter_map(|track| track.state.last.as_ref());
-        let is_part =
-            |start| lasts().any(|last| (last.found.start..last.found.end).contains(&start));
+        let is_part = |start| {
+            lasts().filter(whole).any(|last| (last.found.start..last.found.end).contains(&start))
+        };
         let outside = self.outside.last(is_part).map(|one| (one.start, LastAttempt::Outside(one)));
         let thinking = self
             .tracks
