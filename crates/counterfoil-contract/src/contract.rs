@@ -55,6 +55,8 @@ pub(crate) struct FilledFields {
 pub(crate) struct FilledField {
     pub(crate) pointer: String,
     pub(crate) expression: Expression,
+    /// Whether a value that the agent gives is kept.
+    pub(crate) keeps: bool,
 }
 
 /// A rule with its expressions compiled.

@@ -45,7 +45,8 @@ pub struct Definition {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub claims: BTreeMap<String, Claim>,
     /// Fields that are filled in before the result is validated, by field, each with an expression
-    /// over `run`. The agent is not asked for them.
+    /// over `run`. The agent is not asked for them. A value that it gives must be the same, or is
+    /// kept if the field is written with a question mark (`at?`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub filled: BTreeMap<String, String>,
     /// How strictly a text is read.
@@ -385,6 +386,11 @@ impl Definition {
         self.counter_examples.push(CounterExample { value, because: because.to_owned() });
         self
     }
+}
+
+/// The field of a key in `filled`: that of `at?` is `at`.
+pub(crate) fn filled_field(key: &str) -> &str {
+    key.strip_suffix('?').unwrap_or(key)
 }
 
 /// Checks that a text can be the id of a contract.

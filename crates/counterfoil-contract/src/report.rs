@@ -73,6 +73,9 @@ pub struct RejectedItem {
     pub pointer: String,
     /// The violations of the item.
     pub violations: Vec<Violation>,
+    /// The item as it was given.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    pub value: Value,
 }
 
 /// A repair of the syntax, as an edit of the raw text.
@@ -152,11 +155,12 @@ impl Report {
         self.status == Status::Accepted
     }
 
-    /// Rejects a result that satisfies its contract but breaks another rule. Without violations, the
-    /// report does not change.
+    /// Rejects a result that satisfies its contract but breaks another rule; all of it is salvaged.
+    /// Without violations, the report does not change.
     pub fn refuse(&mut self, violations: Vec<Violation>) {
         if !violations.is_empty() {
-            (self.status, self.stage, self.value) = (Status::Rejected, Some(Stage::Rules), None);
+            (self.status, self.stage) = (Status::Rejected, Some(Stage::Rules));
+            self.partial = self.value.take();
             self.violations = violations;
         }
     }

@@ -26,6 +26,9 @@ pub struct RunReport {
     pub state: String,
     /// The reason for the outcome, as text.
     pub reason: String,
+    /// The exit code that the end state asks for, instead of that of the outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<u8>,
     /// The number of iterations of the main loop.
     pub iterations: u64,
     /// Agent sessions, in the order they started.
@@ -318,6 +321,7 @@ impl RunReportBuilder {
             cause: status.cause,
             state: status.state,
             reason: status.reason,
+            exit: run_state.ended.as_ref().and_then(|ended| ended.exit),
             iterations: run_state.iterations,
             attempts,
             commands,

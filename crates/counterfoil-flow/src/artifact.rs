@@ -129,6 +129,7 @@ fn run_value(workflow: &Workflow, run: &RunState, frame: &Frame) -> Value {
         "updated": timestamp(run.last_at),
         "base": run.base.as_deref().unwrap_or_default(),
         "changed": frame.changed,
+        "rejected": frame.rejected,
         "base_checks": checks_value(&workflow.checks, run.base_checks.as_ref()),
         "iteration": run.iterations,
         "state": frame.state,
@@ -138,6 +139,20 @@ fn run_value(workflow: &Workflow, run: &RunState, frame: &Frame) -> Value {
         "items": items(run),
         "questions": questions,
     })
+}
+
+/// The innermost sub-workflow that an item runs at the moment, if it runs one.
+fn inner(run: &RunState, item: &[String]) -> Value {
+    let mut path = item.to_vec();
+    let mut found = None;
+    while let Some(outer) = run.frames.get(&crate::run_state::join(&path)) {
+        path.push(outer.state.clone());
+        found = run.frames.get(&crate::run_state::join(&path)).or(found);
+    }
+    match found {
+        Some(frame) => json!({"at": frame.state, "variables": frame.variables}),
+        None => Value::Null,
+    }
 }
 
 /// The items of all fan-outs in progress.
@@ -164,6 +179,7 @@ fn items(run: &RunState) -> Vec<Value> {
                 "reason": reason,
                 "inputs": at_work.map_or(&none, |frame| &frame.inputs),
                 "variables": at_work.map_or(&none, |frame| &frame.variables),
+                "inner": inner(run, &path),
                 "value": value,
             }));
         }

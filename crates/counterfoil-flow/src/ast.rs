@@ -121,6 +121,7 @@ pub(crate) enum StateKind<'n> {
         outcome: SpannedStr<'n>,
         reason: Option<&'n Node>,
         result: Option<&'n Node>,
+        exit: Option<&'n Node>,
     },
     /// The kind cannot be determined. A finding has been reported.
     Invalid,

@@ -125,6 +125,7 @@ fn winding_down(run: &RunState, stopping: &Stopping) -> Vec<Command> {
         cause: None,
         reason,
         state: run.current_state(),
+        exit: None,
     })]
 }
 
@@ -270,7 +271,8 @@ fn end(
     value: Option<Value>,
 ) -> Command {
     Command::Record(if frame.parent.is_none() {
-        Event::RunEnded { outcome: outcome.into(), cause, reason, state: frame.state.clone() }
+        let state = frame.state.clone();
+        Event::RunEnded { outcome: outcome.into(), cause, reason, state, exit: None }
     } else {
         Event::FrameEnded { frame: id.to_owned(), outcome, cause, reason, value, conflict: false }
     })

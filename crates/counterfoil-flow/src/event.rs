@@ -6,7 +6,7 @@ mod checks;
 mod outcome;
 mod reopened;
 
-pub use attempt::{AttemptOutcome, ChangedFiles, Channel, Ended, Reply, Usage};
+pub use attempt::{AttemptOutcome, ChangedFiles, Channel, Ended, RejectedPart, Reply, Usage};
 pub use builtin::BuiltinStep;
 pub use checks::{CheckDefinition, CheckProgram, CheckReport, CheckStatus, PlannedChecks};
 pub use outcome::{Cause, Outcome};
@@ -311,6 +311,9 @@ pub enum Event {
         reason: String,
         /// The state of the main machine.
         state: String,
+        /// The exit code that the end state asks for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit: Option<u8>,
     },
 }
 

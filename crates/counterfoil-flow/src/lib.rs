@@ -42,7 +42,7 @@ pub use decide::{
 pub use event::{
     AskedQuestion, AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, Changes,
     Channel, CheckDefinition, CheckProgram, CheckReport, CheckStatus, DECIDE, Ended, Event,
-    Outcome, PlannedChecks, PlannedItem, Reopened, Reply, Started, TransitionTaken, Usage,
+    Outcome, PlannedChecks, PlannedItem, RejectedPart, Reopened, Reply, Started, TransitionTaken, Usage,
     WorkspaceLifetime,
 };
 pub use fan_out::{FanOut, Item, ItemStatus};

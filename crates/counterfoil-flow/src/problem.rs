@@ -15,7 +15,7 @@ pub struct Problem {
     pub cause: Option<Cause>,
     /// The reason, as text.
     pub reason: String,
-    /// The valid part of a rejected result.
+    /// The valid part of a rejected result, or what a sub-workflow gave at an end that is not done.
     pub partial: Option<Value>,
     /// The time at which a rate limit resets, in milliseconds since 1970.
     pub reset_at: Option<i64>,

@@ -124,6 +124,9 @@ pub struct Ending {
     pub reason: String,
     /// The last state of the main machine.
     pub state: String,
+    /// The exit code that the end state asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<u8>,
 }
 
 impl RunState {
@@ -261,12 +264,13 @@ impl RunState {
                     .get_or_insert(Stopping::Artifact(format!("cannot write {path}: {reason}")));
             }
             Event::RunStopped { reason } => self.stopped = Some(reason.clone()),
-            Event::RunEnded { outcome, cause, reason, state } => {
+            Event::RunEnded { outcome, cause, reason, state, exit } => {
                 self.ended = Some(Ending {
                     outcome: *outcome,
                     cause: *cause,
                     reason: reason.clone(),
                     state: state.clone(),
+                    exit: *exit,
                 });
                 self.questions.clear();
                 self.ready.clear();
@@ -386,6 +390,7 @@ impl RunState {
             frame.tree.clone_from(&ended.tree);
         }
         frame.claims = ClaimVerdict::from_reports(&ended.claims);
+        frame.rejected.clone_from(&ended.rejected);
         let phase = match (ended.outcome, ended.outcome.failure()) {
             (AttemptOutcome::Accepted, _) => {
                 Phase::Resulted(ended.value.clone().unwrap_or(Value::Null))
@@ -534,8 +539,9 @@ impl RunState {
                     ItemStatus::Ended { outcome: End::Done, value, .. } => {
                         Phase::Resulted(value.unwrap_or_else(|| Value::Object(Map::new())))
                     }
-                    ItemStatus::Ended { outcome, cause, reason, conflict, .. } => {
-                        Phase::Failed(Problem::ended(outcome, cause, &reason, conflict))
+                    ItemStatus::Ended { outcome, cause, reason, conflict, value } => {
+                        let problem = Problem::ended(outcome, cause, &reason, conflict);
+                        Phase::Failed(Problem { partial: value, ..problem })
                     }
                     ItemStatus::Waiting | ItemStatus::Running => return,
                 }
@@ -574,6 +580,7 @@ impl RunState {
         frame.tries.clear();
         frame.interrupted = 0;
         frame.claims.clear();
+        frame.rejected.clear();
         (frame.planned_checks, frame.checks) = (None, None);
         frame.workspace.take_if(|own| own.lifetime == WorkspaceLifetime::State);
         frame.reason.clone_from(&taken.reason);

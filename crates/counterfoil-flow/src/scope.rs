@@ -166,6 +166,7 @@ fn run_value(workflow: &Workflow, run: &RunState, frame: &Frame) -> Value {
         "now": timestamp(run.last_at),
         "base": run.base.as_deref().unwrap_or_default(),
         "changed": frame.changed,
+        "rejected": frame.rejected,
         "base_checks": checks_value(&workflow.checks, run.base_checks.as_ref()),
     })
 }

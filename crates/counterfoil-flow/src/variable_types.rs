@@ -65,8 +65,14 @@ pub(crate) fn run_type(checks: &[String]) -> Type {
         ("now", Type::text()),
         ("base", Type::text()),
         ("changed", list_of(Type::text())),
+        ("rejected", list_of(rejected_type())),
         ("base_checks", checks_type(checks)),
     ])
+}
+
+/// The type of an item of `run.rejected`.
+fn rejected_type() -> Type {
+    object([("at", Type::text()), ("reason", Type::text()), ("text", Type::text())])
 }
 
 /// An object whose fields are known only at run time.
@@ -84,6 +90,7 @@ pub(crate) fn artifact_run_type(checks: &[String]) -> Type {
         ("reason", Type::text()),
         ("inputs", open_object()),
         ("variables", open_object()),
+        ("inner", Type::Any),
         ("value", Type::Any),
     ]);
     let question =

@@ -5,11 +5,14 @@ mod builtin;
 mod claims;
 mod failure;
 mod lookup;
+mod question;
 
 pub use builtin::{ChangesStep, CommitStep, ReadStep};
 pub use claims::{ClaimPolicies, Paths, StateClaims, WorkspaceMode};
 pub(crate) use claims::{PROTECTED, TESTS};
 pub use failure::{End, FailureKind};
+pub(crate) use question::words_field;
+pub use question::{Form, Question};
 
 use crate::bundle::Bundle;
 use crate::template::Template;
@@ -287,6 +290,8 @@ pub enum Step {
         reason: Option<Term>,
         /// The result.
         result: Option<Term>,
+        /// The exit code of a run that ends here, instead of that of the outcome.
+        exit: Option<u8>,
     },
 }
 
@@ -375,31 +380,6 @@ pub struct ShellStep {
     pub timeout_ms: u64,
 }
 
-/// A question to a person.
-#[derive(Debug)]
-pub struct Question {
-    /// The name, unique among questions that are asked together.
-    pub name: String,
-    /// The text of the question.
-    pub text: Template,
-    /// The form that an answer must have.
-    pub form: Form,
-    /// Whether it is cancelled when all other questions are answered.
-    pub optional: bool,
-}
-
-/// The form that an answer must have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Form {
-    /// One of these texts.
-    Choices(Vec<String>),
-    /// A text that matches this regular expression.
-    Pattern(String),
-    /// Any text that is not blank.
-    Text,
-}
-
 /// A list whose items have keys and an order.
 #[derive(Debug)]
 pub struct Listing {
@@ -417,13 +397,16 @@ pub struct Listing {
     pub rank: Option<Expression>,
 }
 
+/// The maximum number of running items of a fan-out.
+pub(crate) const MAX_PARALLEL: u32 = 256;
+
 /// A fan-out over a list.
 #[derive(Debug)]
 pub struct Each {
     /// The list.
     pub listing: Listing,
-    /// The maximum number of running items.
-    pub parallel: u32,
+    /// The maximum number of running items: an integer.
+    pub parallel: Term,
     /// The effect of an item that is not done.
     pub failures: Failures,
     /// The workspace of each item.

@@ -133,6 +133,14 @@ impl WriteRules {
         })
     }
 
+    /// The files and folders that `protect` names up to its first wildcard. What is there is
+    /// protected even if git ignores it.
+    pub fn protected_places(&self) -> Vec<PathBuf> {
+        let globs = self.protect.sources.iter().enumerate();
+        let named = globs.filter(|(index, _)| !self.exceptions.contains(index));
+        named.filter_map(|(_, glob)| literal_prefix(glob)).collect()
+    }
+
     /// The forbidden changes, in the order of their paths.
     pub fn violations(&self, changes: &Changes) -> Vec<ForbiddenChange> {
         let forbidden = changes.files.iter().filter_map(|(path, change)| {
@@ -304,10 +312,20 @@ fn strip_leading(mut glob: &str) -> &str {
     glob
 }
 
+/// The characters that make a path component a pattern.
+const WILDCARDS: [char; 7] = ['*', '?', '[', ']', '{', '}', '\\'];
+
 /// The literal path components of a glob.
 fn literal_parts(glob: &str) -> impl Iterator<Item = &str> {
     let parts = strip_leading(glob).split('/');
-    parts.filter(|part| !part.is_empty() && !part.contains(['*', '?', '[', ']', '{', '}', '\\']))
+    parts.filter(|part| !part.is_empty() && !part.contains(WILDCARDS))
+}
+
+/// The path before the first component with a wildcard. None if a wildcard comes first.
+fn literal_prefix(glob: &str) -> Option<PathBuf> {
+    let parts = strip_leading(glob).split('/').filter(|part| !part.is_empty() && *part != ".");
+    let path: PathBuf = parts.take_while(|part| !part.contains(WILDCARDS)).collect();
+    path.file_name().is_some().then_some(path)
 }
 
 /// A path without `.` and without `..` after a name. None for an absolute path and for one that

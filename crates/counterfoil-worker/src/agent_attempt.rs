@@ -2,6 +2,7 @@
 //! needs comes with the input; what happens goes to the context.
 
 use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode, empty_ended};
+use crate::rejected_items::RejectedItems;
 use counterfoil_agents::agent::{
     Agent, AgentReply, BoxFuture, PromptContext, ReplyDetails, ReplyStatus, Task,
 };
@@ -138,6 +139,7 @@ async fn converse(
     let mut prompt_text = work.prompt.clone();
     let mut repairs = 0;
     let mut denied: Vec<String> = Vec::new();
+    let mut unread = RejectedItems::default();
     // It knows the first prompt only: later ones quote the agent's own replies.
     let mut selector: Option<ResultSelector<'_>> = None;
     loop {
@@ -202,6 +204,7 @@ async fn converse(
         reply.why = report.violations.first().map(violation_text).unwrap_or_default();
         let budget_exceeded = exceeded_budget(&work.bounds.budget, &spent, "this step")
             .or_else(|| exceeded_budget(&input.budget_left, &spent, "the run"));
+        unread.next_reply(&report);
         let mut claims = Vec::new();
         let satisfied = report.value.is_some();
         if let (Some(value), Some(verifier)) = (&report.value, verifier.as_mut()) {
@@ -274,6 +277,7 @@ async fn converse(
                 continue;
             }
         };
+        let ended = Ended { rejected: unread.into_parts(), ..ended };
         return AttemptResult { budget_exceeded, ..AttemptResult::new(ended) };
     }
 }

@@ -85,5 +85,6 @@ pub(crate) fn empty_ended(attempt: &str, outcome: AttemptOutcome) -> Ended {
         reset_at: None,
         tree: None,
         checks: std::collections::BTreeMap::new(),
+        rejected: Vec::new(),
     }
 }

@@ -5,6 +5,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod commit;
+mod merge_base;
 mod patch;
 mod paths;
 pub(crate) mod read;

@@ -12,6 +12,7 @@ mod check_server;
 mod checks;
 mod contracts;
 mod perform;
+mod rejected_items;
 mod shell;
 mod verification;
 mod workspace_ops;

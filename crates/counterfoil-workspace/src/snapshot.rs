@@ -131,6 +131,8 @@ pub struct Snapshotter {
     location: Option<RepositoryLocation>,
     git: Git,
     excluded: BTreeSet<RepoPath>,
+    /// Files and folders that are part of snapshots even if git ignores them.
+    watched: BTreeSet<RepoPath>,
     unreported: GlobSet,
     /// Problems found when the folder was opened.
     notes: Vec<String>,
@@ -178,6 +180,7 @@ impl Snapshotter {
             location,
             git,
             excluded: BTreeSet::new(),
+            watched: BTreeSet::new(),
             unreported,
             notes,
             cache: Cache::default(),
@@ -232,6 +235,9 @@ impl Snapshotter {
         if too_large {
             let data = Arc::new(SnapshotData { too_large, ..SnapshotData::default() });
             return Snapshot { id: None, taken, notes, data };
+        }
+        for name in self.watched_files(&mut notes) {
+            status.entry(name).or_insert_with(|| GitPathStatus::new(Head::Lacks));
         }
         // Paths of earlier snapshots are read again, even if they are committed or ignored by now.
         for name in self.cache.names() {

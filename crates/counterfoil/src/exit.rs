@@ -8,31 +8,37 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Success: accepted, additive, valid or done.
-    Success = 0,
+    Success,
     /// A negative result: rejected, absent, breaking or invalid; or a run that failed because of a
     /// contract.
-    Failure = 1,
+    Failure,
     /// Invalid usage: an unknown contract, an unreadable file or a bad schema.
-    Usage = 2,
+    Usage,
     /// A claim failed: a run failed because of it, or a job requires it.
-    Claim = 3,
+    Claim,
     /// A run is waiting for an answer.
-    Waiting = 4,
+    Waiting,
     /// A run failed because of an agent: its program, transport, a rate limit or a permission.
-    Agent = 5,
+    Agent,
     /// A run reached a limit on attempts, or its budget.
-    Exhausted = 6,
+    Exhausted,
     /// A run is blocked.
-    Blocked = 7,
+    Blocked,
     /// A run timed out.
-    Timeout = 124,
+    Timeout,
     /// A run was cancelled.
-    Cancelled = 130,
+    Cancelled,
+    /// A run ended in a state that names its own exit code, such as 8 for a review that requests
+    /// changes.
+    Own(u8),
 }
 
 impl Exit {
-    /// The exit code of a run, by its outcome and cause.
+    /// The exit code of a run: that of its end state, or else by its outcome and cause.
     pub(crate) fn from_run(report: &RunReport) -> Self {
+        if let Some(code) = report.exit {
+            return Self::Own(code);
+        }
         match (report.outcome.as_str(), report.cause) {
             ("done", _) => Self::Success,
             ("waiting", _) => Self::Waiting,
@@ -47,11 +53,28 @@ impl Exit {
             (_, Some(Cause::Contract) | None) => Self::Failure,
         }
     }
+
+    /// The number of the exit code.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Failure => 1,
+            Self::Usage => 2,
+            Self::Claim => 3,
+            Self::Waiting => 4,
+            Self::Agent => 5,
+            Self::Exhausted => 6,
+            Self::Blocked => 7,
+            Self::Own(code) => code,
+            Self::Timeout => 124,
+            Self::Cancelled => 130,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.code())
     }
 }
 

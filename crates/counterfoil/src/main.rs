@@ -68,7 +68,7 @@ fn parse_arguments() -> Cli {
         let is_hook = std::env::args_os().nth(1).is_some_and(|argument| argument == "hook");
         if is_hook && error.use_stderr() {
             let _ = error.print();
-            std::process::exit(Exit::Failure as i32)
+            std::process::exit(i32::from(Exit::Failure.code()))
         }
         error.exit()
     })

@@ -6,7 +6,7 @@ use crate::context::run_type;
 #[cfg(feature = "rules")]
 use crate::contract::FilledField;
 use crate::contract::FilledFields;
-use crate::definition::Definition;
+use crate::definition::{Definition, filled_field};
 use crate::expr::Type;
 #[cfg(feature = "rules")]
 use crate::expr::{Expression, Scope, assignable};
@@ -31,6 +31,7 @@ pub(super) fn compile(
     let mut pointers = Vec::new();
     for (field, source) in &definition.filled {
         let place = format!("filled.{field}");
+        let field = filled_field(field);
         let path: Vec<&str> = field.split('/').collect();
         let mut refuse = |message: String, hint: &str| {
             problems.push(Problem::new(Code::BadFilled, &place, message, hint));
@@ -49,7 +50,8 @@ pub(super) fn compile(
             Ok(expression) => match assignable(expression.ty(), &ty) {
                 Ok(()) => {
                     let pointer = pointers.last().cloned().unwrap_or_default();
-                    fields.push(FilledField { pointer, expression });
+                    let keeps = place.ends_with('?');
+                    fields.push(FilledField { pointer, expression, keeps });
                 }
                 Err(why) => refuse(
                     format!("the expression does not fit the field: {why}"),
@@ -78,7 +80,7 @@ pub(super) fn compile(
     let mut asked = schema.clone();
     let mut examples = definition.examples.clone();
     for field in definition.filled.keys() {
-        let path: Vec<&str> = field.split('/').collect();
+        let path: Vec<&str> = filled_field(field).split('/').collect();
         remove(&mut relaxed, &path, false);
         remove(&mut asked, &path, true);
         let (name, parents) = path.split_last().unwrap_or((&"", &[]));

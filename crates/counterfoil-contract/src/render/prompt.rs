@@ -3,7 +3,7 @@
 
 use crate::claim::ClaimReport;
 use crate::contract::Contract;
-use crate::definition::Rule;
+use crate::definition::{Rule, filled_field};
 use crate::expr::{Field, ObjectType, Type};
 use crate::policy::Framing;
 use crate::question::is_question;
@@ -113,7 +113,7 @@ fn declared_rules(contract: &Contract) -> Vec<String> {
 /// Whether a rule reads a field that is filled in, so that the agent can do nothing about it.
 fn reads_filled(contract: &Contract, rule: &Rule) -> bool {
     let paths = contract.definition().filled.keys();
-    let mut paths = paths.map(|field| format!("result.{}", field.replace('/', ".")));
+    let mut paths = paths.map(|field| format!("result.{}", filled_field(field).replace('/', ".")));
     paths.any(|path| {
         [&rule.when, &rule.check].into_iter().flatten().any(|text| text.contains(&path))
     })

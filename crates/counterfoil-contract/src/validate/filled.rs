@@ -46,7 +46,7 @@ pub(super) fn fill(contract: &Contract, policy: &Policy, value: &mut Value) -> F
                     outcome.filled.push(pointer.clone());
                 }
             }
-            (Ok(right), Some(given)) if given != right => {
+            (Ok(right), Some(given)) if given != right && !field.keeps => {
                 outcome.differing.push((pointer.clone(), right));
             }
             (Ok(_), Some(_)) => {}

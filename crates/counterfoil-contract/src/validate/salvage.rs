@@ -58,6 +58,7 @@ pub(crate) fn salvage(
                 by_item.into_iter().map(|(item, violations)| RejectedItem {
                     pointer: item.to_owned(),
                     violations,
+                    value: value.pointer(item).cloned().unwrap_or_default(),
                 }),
             );
         }

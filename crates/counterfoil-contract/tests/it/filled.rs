@@ -75,6 +75,23 @@ fn another_value_from_the_agent_is_a_violation() {
 }
 
 #[test]
+fn a_value_of_the_agent_is_kept_where_the_contract_says_so() {
+    let contract =
+        Contract::from_yaml(&CONTRACT.replace("  at: run.ended", "  at?: run.ended")).unwrap();
+    let check = |value: Value| {
+        let policy = contract.policy().with_context(&Arc::new(ended()));
+        contract.check_with(&value.to_string(), &policy)
+    };
+    let given = |at: &str| json!({"ok": true, "at": at, "meta": {"note": "fine"}});
+    let at = |report: Report| report.value.map(|value| value["at"].clone());
+    assert_eq!(at(check(given("2026-03-01T09:30:00Z"))), Some(json!("2026-03-01T09:30:00Z")));
+    assert_eq!(check(given("yesterday")).value, None, "it must still be a timestamp");
+    let left_out = json!({"ok": true, "meta": {"note": "fine"}});
+    assert_eq!(at(check(left_out)), Some(json!("2026-03-02T10:00:00Z")));
+    assert!(!contract.prompt().contains("`at`"), "the agent is not asked for it");
+}
+
+#[test]
 fn rules_see_what_is_filled_in() {
     let context = Context { duration_ms: Some(1000), ..ended() };
     let report = check(&json!({"ok": true, "meta": {"note": "fine"}}), context);

@@ -88,12 +88,6 @@ fn ended(
     let status = if outcome == AttemptOutcome::Contract { "rejected" } else { "accepted" };
     let modified: Vec<String> = changed.iter().map(|path| (*path).to_owned()).collect();
     Event::AttemptEnded(Box::new(Ended {
-        attempt: format!("{path}#{n}"),
-        outcome,
-        value: None,
-        partial: None,
-        reason: String::new(),
-        violations: Vec::new(),
         claims,
         changed: Some(ChangedFiles {
             total: modified.len() as u64,
@@ -101,10 +95,7 @@ fn ended(
             ..ChangedFiles::default()
         }),
         reply: Some(reply(status, &[])),
-        usage: Usage::default(),
-        reset_at: None,
-        tree: None,
-        checks: std::collections::BTreeMap::new(),
+        ..Ended::new(format!("{path}#{n}"), outcome)
     }))
 }
 

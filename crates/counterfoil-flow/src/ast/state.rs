@@ -104,12 +104,13 @@ impl<'n> Reader<'n> {
                 }
             }
             Some("end") => {
-                let entries = self.known_entries(node, &what, &[&["end", "reason", "result"]]);
+                let entries = self.known_entries(node, &what, &[&["end", "reason", "result", "exit"]]);
                 match self.get_string(&entries, "end") {
                     Some(outcome) => StateKind::End {
                         outcome,
                         reason: Self::get(&entries, "reason"),
                         result: Self::get(&entries, "result"),
+                        exit: Self::get(&entries, "exit"),
                     },
                     None => StateKind::Invalid,
                 }

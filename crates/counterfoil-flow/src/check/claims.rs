@@ -4,7 +4,7 @@ use super::Checker;
 use super::machine::join_limited;
 use crate::ast::{Reader, SpannedStr};
 use crate::finding::Code;
-use crate::variable_types::{list_of, nullable, object};
+use crate::variable_types::{Presence, field, list_of, nullable, object};
 use crate::workflow::{ClaimPolicies, PROTECTED, StateClaims, TESTS};
 use crate::yaml_tree::{Kind, Node};
 use counterfoil_contract::claim::{ClaimKind, ClaimMatch, ClaimPolicy, EffectiveClaim};
@@ -306,11 +306,13 @@ struct ClaimSettings<'n> {
 }
 
 /// The type of `findings`. `file` may be null; whether such a finding is fixed cannot be verified from
-/// the changes of the step.
+/// the changes of the step. `also` names further files whose change counts.
 fn findings_type() -> Type {
     let Type::Object(plain) = object([("id", Type::text()), ("file", nullable(Type::text()))])
     else {
         return Type::Any;
     };
-    list_of(Type::Object(Arc::new(ObjectType { fields: plain.fields.clone(), open: true })))
+    let mut fields = plain.fields.clone();
+    fields.insert("also".into(), field(list_of(Type::text()), Presence::Optional, 2));
+    list_of(Type::Object(Arc::new(ObjectType { fields, open: true })))
 }

@@ -6,7 +6,8 @@ use crate::ast::{self, AskForm, SpannedStr};
 use crate::finding::Code;
 use crate::variable_types::{Presence, field, list_of, nullable, object, one_of};
 use crate::workflow::{
-    Body, Dispatch, Each, End, Failures, Form, Question, ShellStep, Step, Term, WorkspaceMode,
+    Body, Dispatch, Each, End, Failures, Form, MAX_PARALLEL, Question, ShellStep, Step, Term,
+    WorkspaceMode, words_field,
 };
 use crate::yaml_tree::Node;
 use counterfoil_contract::expr::{ObjectType, Type};
@@ -14,10 +15,13 @@ use counterfoil_contract::suggest::did_you_mean;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The exit codes that a workflow can choose: those below and above have a meaning of their own.
+const OWN_EXIT_CODES: std::ops::RangeInclusive<u8> = 8..=99;
+/// The exit code among them that is reserved: the state of a run was destroyed while it ran.
+const RESERVED_EXIT_CODE: u8 = 9;
+
 /// The default timeout of a command.
 pub(super) const COMMAND_TIMEOUT_MS: u64 = 10 * 60 * 1000;
-/// The maximum of `parallel`.
-const MAX_PARALLEL: u64 = 256;
 
 impl<'n> Checker<'n> {
     /// The step of a state, and the type of `result` in its transitions.
@@ -50,8 +54,9 @@ impl<'n> Checker<'n> {
                 ))
             }
             ast::StateKind::Route => Some((Step::Route, object([]))),
-            ast::StateKind::End { outcome, reason, result } => {
-                self.end(*outcome, *reason, *result, context)
+            ast::StateKind::End { outcome, reason, result, exit } => {
+                let exit = exit.and_then(|node| self.exit_code(node, *outcome, context));
+                self.end(*outcome, *reason, *result, exit, context)
             }
             ast::StateKind::Invalid => None,
         }
@@ -241,6 +246,10 @@ impl<'n> Checker<'n> {
                 (ty, Presence::Required)
             };
             fields.insert(name.text.to_owned(), field(ty, presence, fields.len()));
+            if matches!(form, Form::Choices(_)) {
+                let words = field(nullable(Type::text()), Presence::Optional, fields.len());
+                fields.entry(words_field(name.text)).or_insert(words);
+            }
             questions.push(Question {
                 name: name.text.to_owned(),
                 text: text?,
@@ -349,17 +358,7 @@ impl<'n> Checker<'n> {
         context: &MachineContext<'_, 'n>,
     ) -> Option<(Step, Type)> {
         let (listing, types) = self.listing(&decl.listing, context);
-        let parallel =
-            decl.parallel.and_then(|node| self.reader.unsigned(node, "`parallel`")).unwrap_or(1);
-        if let Some(node) = decl.parallel.filter(|_| parallel == 0 || parallel > MAX_PARALLEL) {
-            let message = format!("`parallel` is out of range: {parallel}");
-            self.report(
-                Code::WrongForm,
-                node,
-                message,
-                format!("write a number from 1 to {MAX_PARALLEL}"),
-            );
-        }
+        let parallel = self.parallel(decl, context);
         let failures = match decl.failures.map(|name| (name, name.text)) {
             None | Some((_, "stop")) => Failures::Stop,
             Some((_, "collect")) => Failures::Collect,
@@ -375,7 +374,7 @@ impl<'n> Checker<'n> {
                 Failures::Stop
             }
         };
-        let workspace = self.item_workspace_mode(decl, parallel, context.agents);
+        let workspace = self.item_workspace_mode(decl, context.agents);
         let (body, value) = match decl.body.as_ref()? {
             ast::Body::Agent(step) => {
                 let (dispatch, ty) = self.dispatch(step, context, &types)?;
@@ -388,12 +387,51 @@ impl<'n> Checker<'n> {
         };
         let each = Each {
             listing: listing?,
-            parallel: u32::try_from(parallel).unwrap_or(1),
+            parallel: parallel.unwrap_or_else(|| Term::Literal(1.into())),
             failures,
             workspace,
             body,
         };
         Some((Step::Each(Box::new(each)), fan_out_type(value)))
+    }
+
+    /// How many items run at once: a number, or an expression.
+    fn parallel(&mut self, decl: &ast::Each<'n>, context: &MachineContext<'_, 'n>) -> Option<Term> {
+        let node = decl.parallel?;
+        if node.text().is_some() {
+            return self.term(node, context.scope, &Type::Int);
+        }
+        let number = self.reader.unsigned(node, "`parallel`")?;
+        if number == 0 || number > u64::from(MAX_PARALLEL) {
+            let message = format!("`parallel` is out of range: {number}");
+            let hint = format!("write a number from 1 to {MAX_PARALLEL}");
+            self.report(Code::WrongForm, node, message, hint);
+        }
+        Some(Term::Literal(number.into()))
+    }
+
+    /// The exit code of an end state.
+    fn exit_code(
+        &mut self,
+        node: &'n Node,
+        outcome: SpannedStr<'n>,
+        context: &MachineContext<'_, 'n>,
+    ) -> Option<u8> {
+        let (message, hint) = if context.is_sub_workflow {
+            ("a sub-workflow has no exit code", "set it at an end of the main workflow")
+        } else if outcome.text == End::Done.name() {
+            ("a run that is done exits with 0", "remove the key, or end as `failed`")
+        } else {
+            let code = node.to_json().as_u64().and_then(|code| u8::try_from(code).ok());
+            match code.filter(|code| OWN_EXIT_CODES.contains(code) && *code != RESERVED_EXIT_CODE) {
+                Some(code) => return Some(code),
+                None => {
+                    ("expected an exit code of 8, or from 10 to 99", "the others have a meaning")
+                }
+            }
+        };
+        self.report(Code::WrongForm, node, message, hint);
+        None
     }
 
     /// An end of the machine.
@@ -402,6 +440,7 @@ impl<'n> Checker<'n> {
         outcome: SpannedStr<'n>,
         reason: Option<&'n Node>,
         result: Option<&'n Node>,
+        exit: Option<u8>,
         context: &MachineContext<'_, 'n>,
     ) -> Option<(Step, Type)> {
         let known = End::ALL.into_iter().find(|end| end.name() == outcome.text);
@@ -442,7 +481,8 @@ impl<'n> Checker<'n> {
         if matches!(reason, Some(None)) || matches!(given, Some(None)) {
             return None;
         }
-        let step = Step::End { outcome: known?, reason: reason.flatten(), result: given.flatten() };
+        let step =
+            Step::End { outcome: known?, reason: reason.flatten(), result: given.flatten(), exit };
         Some((step, object([])))
     }
 }

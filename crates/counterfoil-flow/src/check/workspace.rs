@@ -20,9 +20,13 @@ impl<'n> Checker<'n> {
     pub(super) fn item_workspace_mode(
         &mut self,
         each: &ast::Each<'n>,
-        parallel: u64,
         agents: &BTreeMap<String, Role>,
     ) -> WorkspaceMode {
+        // An expression may give more than 1.
+        let is_parallel = each.parallel.is_some_and(|node| match &node.kind {
+            crate::yaml_tree::Kind::Number(number) => number.as_u64().is_some_and(|n| n > 1),
+            _ => true,
+        });
         let writes = match &each.body {
             Some(ast::Body::Agent(step)) => {
                 agents.get(step.agent.text).is_some_and(Role::can_write)
@@ -30,11 +34,8 @@ impl<'n> Checker<'n> {
             Some(ast::Body::Machine { machine, .. }) => self.writers.contains(machine.text),
             None => false,
         };
-        let default = if writes && parallel > 1 {
-            WorkspaceMode::Worktree
-        } else {
-            WorkspaceMode::Repository
-        };
+        let default =
+            if writes && is_parallel { WorkspaceMode::Worktree } else { WorkspaceMode::Repository };
         self.workspace_mode(each.workspace).unwrap_or(default)
     }
 
@@ -104,13 +105,9 @@ impl<'n> Checker<'n> {
             }
             ast::StateKind::Each(each) => {
                 let Some(ast::Body::Machine { machine, .. }) = &each.body else { return None };
-                let parallel = each.parallel.and_then(|node| match &node.kind {
-                    crate::yaml_tree::Kind::Number(number) => number.as_u64(),
-                    _ => None,
-                });
                 // Drop the findings: the fan-out itself has been checked.
                 let before = self.reader.findings.len();
-                let mode = self.item_workspace_mode(each, parallel.unwrap_or(1), agents);
+                let mode = self.item_workspace_mode(each, agents);
                 self.reader.findings.truncate(before);
                 (mode == WorkspaceMode::Worktree).then_some(machine.text)
             }

@@ -11,8 +11,8 @@ use crate::run_state::{Frame, RunState, join, question_visits};
 use crate::scope::EvalScope;
 use crate::step_rule::BoundRule;
 use crate::workflow::{
-    Body, Dispatch, Each, End, FailureKind, Failures, Listing, Machine, Question, State,
-    StateClaims, Step, StepRule, Term, Workflow,
+    Body, Dispatch, Each, End, FailureKind, Failures, Listing, MAX_PARALLEL, Machine, Question,
+    State, StateClaims, Step, StepRule, Term, Workflow,
 };
 use counterfoil_contract::claim::{ClaimPolicy, EffectiveClaim};
 use counterfoil_contract::expr::Type;
@@ -277,8 +277,8 @@ impl Entry<'_> {
                     &nothing,
                 )
             }
-            Step::End { outcome, reason, result } => {
-                self.end(state, *outcome, reason.as_ref(), result.as_ref())
+            Step::End { outcome, reason, result, exit } => {
+                self.end(state, *outcome, reason.as_ref(), result.as_ref(), *exit)
             }
         }
     }
@@ -289,6 +289,7 @@ impl Entry<'_> {
         outcome: End,
         reason: Option<&Term>,
         result: Option<&Term>,
+        exit: Option<u8>,
     ) -> Result<Command, String> {
         let scope = eval_scope(self.workflow, self.run, self.frame, state)?;
         let reason = match reason {
@@ -296,7 +297,11 @@ impl Entry<'_> {
             None => self.frame.reason.clone(),
         };
         let value = result.map(|term| scope.term(term)).transpose()?;
-        Ok(end(self.id, self.frame, outcome, None, reason, value))
+        let mut ended = end(self.id, self.frame, outcome, None, reason, value);
+        if let Command::Record(Event::RunEnded { exit: code, .. }) = &mut ended {
+            *code = exit;
+        }
+        Ok(ended)
     }
 
     pub(super) fn start(&self, work: AttemptWork) -> Command {
@@ -505,10 +510,14 @@ impl Entry<'_> {
     fn fan_out(&self, state: &State, each: &Each) -> Result<Command, String> {
         let items = self.planned(state, &each.listing)?;
         let problem = topological_order(&items).err();
+        let parallel =
+            eval_scope(self.workflow, self.run, self.frame, state)?.term(&each.parallel)?;
+        // A number outside of the range means the nearest one inside.
+        let parallel = parallel.as_i64().and_then(|many| u32::try_from(many.max(1)).ok());
         Ok(Command::Record(Event::FannedOut {
             frame: self.id.to_owned(),
             items,
-            parallel: each.parallel,
+            parallel: parallel.unwrap_or(MAX_PARALLEL).min(MAX_PARALLEL),
             strict: each.failures == Failures::Stop,
             problem,
         }))

@@ -49,6 +49,43 @@ pub struct Ended {
     /// The outcomes of checks, by name, for an attempt that ran checks.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checks: BTreeMap<String, CheckReport>,
+    /// The items of lists that were rejected in one of its replies, and that the last one does not
+    /// have in a valid form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<RejectedPart>,
+}
+
+impl Ended {
+    /// An attempt with an outcome, of which nothing else is known.
+    pub fn new(attempt: impl Into<String>, outcome: AttemptOutcome) -> Self {
+        Self {
+            attempt: attempt.into(),
+            outcome,
+            value: None,
+            partial: None,
+            reason: String::new(),
+            violations: Vec::new(),
+            claims: Vec::new(),
+            changed: None,
+            reply: None,
+            usage: Usage::default(),
+            reset_at: None,
+            tree: None,
+            checks: BTreeMap::new(),
+            rejected: Vec::new(),
+        }
+    }
+}
+
+/// An item of a list in a result that was rejected.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RejectedPart {
+    /// The JSON pointer of the item in its reply.
+    pub at: String,
+    /// Why it was rejected.
+    pub reason: String,
+    /// The item as it was given, as JSON.
+    pub text: String,
 }
 
 /// The files that an attempt changed in its workspace. Long lists are truncated; `total` counts

@@ -327,8 +327,10 @@ fn each_label(each: &Each) -> String {
         Body::Agent(work) => &work.agent,
         Body::Machine { machine, .. } => machine,
     };
-    let at_once =
-        if each.parallel > 1 { format!(", {} at once", each.parallel) } else { String::new() };
+    let at_once = match &each.parallel {
+        Term::Literal(number) if number.as_u64() == Some(1) => String::new(),
+        many => format!(", {} at once", shorten(&term_source(many))),
+    };
     format!("{} for each {}{at_once}", shorten(body), shorten(&each.listing.bind))
 }
 

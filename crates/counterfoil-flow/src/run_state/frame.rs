@@ -1,7 +1,7 @@
 //! Frames: machines in progress, with their state, variables and phase.
 
 use super::workspace::Workspace;
-use crate::event::{CheckReport, PlannedChecks};
+use crate::event::{CheckReport, PlannedChecks, RejectedPart};
 use crate::fan_out::FanOut;
 use crate::problem::Problem;
 use crate::workflow::FailureKind;
@@ -41,6 +41,9 @@ pub struct Frame {
     /// The verdicts on the claims of the last attempt in this state, by claim.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub claims: BTreeMap<String, ClaimVerdict>,
+    /// The items that the last attempt in this state gave and that were rejected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rejected: Vec<RejectedPart>,
     /// The checks of the state as they were configured when it was entered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_checks: Option<PlannedChecks>,
@@ -149,6 +152,7 @@ impl Frame {
             requests: BTreeMap::new(),
             tree: None,
             claims: BTreeMap::new(),
+            rejected: Vec::new(),
             planned_checks: None,
             checks: None,
             first: None,

@@ -1,9 +1,9 @@
 //! Open questions: validation of answers, and the result of a step from its answers.
 
 use super::{Phase, RunState};
-use crate::workflow::Form;
+use crate::workflow::{Form, words_field};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// An open question.
@@ -39,7 +39,7 @@ impl RunState {
         let wrong =
             |expected: String| Err(AnswerError::Invalid { answer: answer.to_owned(), expected });
         match &open.form {
-            Form::Choices(choices) if choices.iter().any(|choice| choice == answer) => Ok(()),
+            form @ Form::Choices(_) if form.split_words(answer).is_some() => Ok(()),
             Form::Choices(choices) => {
                 let near = counterfoil_contract::suggest::did_you_mean(
                     answer,
@@ -84,10 +84,18 @@ impl RunState {
             .into_iter()
             .partition(|(_, question)| question.frame == frame);
         self.questions = rest;
-        let answers = mine
-            .into_values()
-            .map(|question| (question.name, question.answer.map_or(Value::Null, Value::String)))
-            .collect();
+        let mut answers = Map::new();
+        for question in mine.into_values() {
+            let split = question.answer.as_deref().and_then(|text| question.form.split_words(text));
+            let (answer, words) = match split {
+                Some((choice, words)) => (Some(choice.to_owned()), words.map(str::to_owned)),
+                None => (question.answer.clone(), None),
+            };
+            if let Some(words) = words {
+                answers.entry(words_field(&question.name)).or_insert(Value::String(words));
+            }
+            answers.insert(question.name, answer.map_or(Value::Null, Value::String));
+        }
         self.phase(frame, Phase::Resulted(Value::Object(answers)));
     }
 }

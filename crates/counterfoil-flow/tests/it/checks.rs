@@ -4,7 +4,7 @@
 use crate::workspaces::play::Play;
 use counterfoil_flow::{
     AttemptOutcome, AttemptWork, CheckDefinition, CheckProgram, CheckReport, CheckStatus,
-    ChecksWork, Ended, Event, Outcome, PlannedChecks, Usage,
+    ChecksWork, Ended, Event, Outcome, PlannedChecks,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -75,19 +75,10 @@ fn ended(
     checks: BTreeMap<String, CheckReport>,
 ) -> Event {
     Event::AttemptEnded(Box::new(Ended {
-        attempt: attempt.to_owned(),
-        outcome,
         value,
-        partial: None,
         reason: "why".to_owned(),
-        violations: Vec::new(),
-        claims: Vec::new(),
-        changed: None,
-        reply: None,
-        usage: Usage::default(),
-        reset_at: None,
-        tree: None,
         checks,
+        ..Ended::new(attempt, outcome)
     }))
 }
 

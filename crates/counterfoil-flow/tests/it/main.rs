@@ -5,6 +5,7 @@
 mod checks;
 mod examples;
 mod explain;
+mod fan_outs;
 mod graph;
 mod hostile;
 mod laws;

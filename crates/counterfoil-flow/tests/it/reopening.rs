@@ -71,19 +71,11 @@ impl Play {
 
     fn ends(&mut self, attempt: &str, outcome: AttemptOutcome, value: Option<Value>) -> &mut Self {
         self.tell([Event::AttemptEnded(Box::new(Ended {
-            checks: BTreeMap::default(),
-            attempt: attempt.to_owned(),
-            outcome,
             value,
-            partial: None,
             reason: format!("the {} of {attempt}", outcome.name()),
-            violations: Vec::new(),
-            claims: Vec::new(),
-            changed: None,
-            reply: None,
             usage: Usage { cost_usd: 0.5, ..Usage::default() },
-            reset_at: None,
             tree: Some("tree".to_owned()),
+            ..Ended::new(attempt, outcome)
         }))])
     }
 

@@ -3,7 +3,7 @@
 
 use counterfoil_contract::{Definition, Registry};
 use counterfoil_flow::{
-    AttemptOutcome, Budget, Changes, DECIDE, Ended, Event, Outcome, RunState, Started, Turn, Usage,
+    AttemptOutcome, Budget, Changes, DECIDE, Ended, Event, Outcome, RunState, Started, Turn,
     Workflow, check, resume_facts, turn,
 };
 use serde_json::Map;
@@ -57,21 +57,7 @@ impl Timed {
 
 fn ended(attempt: &str, outcome: AttemptOutcome) -> Event {
     let value = (outcome == AttemptOutcome::Accepted).then(|| serde_json::json!({"ok": true}));
-    Event::AttemptEnded(Box::new(Ended {
-        attempt: attempt.to_owned(),
-        outcome,
-        value,
-        partial: None,
-        reason: String::new(),
-        violations: Vec::new(),
-        claims: Vec::new(),
-        changed: None,
-        reply: None,
-        usage: Usage::default(),
-        reset_at: None,
-        tree: None,
-        checks: BTreeMap::new(),
-    }))
+    Event::AttemptEnded(Box::new(Ended { value, ..Ended::new(attempt, outcome) }))
 }
 
 #[test]

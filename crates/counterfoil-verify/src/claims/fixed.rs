@@ -1,4 +1,5 @@
-//! Verifies findings that a result reports as fixed: the file of each finding changed.
+//! Verifies findings that a result reports as fixed: the file of each finding changed, or, where the
+//! finding names further files (`also`), one of these or a new one.
 
 use super::VerifyContext;
 use super::assessment::ClaimAssessment;
@@ -8,8 +9,10 @@ use super::path::ChangeIndex;
 use super::probe::probe_paths;
 use super::state::VerificationState;
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
+use counterfoil_workspace::snapshot::{Change, Changes};
 use serde_json::Value;
 use std::collections::HashMap;
+use std::path::Path;
 
 pub(super) fn verify(
     effective: &EffectiveClaim,
@@ -22,7 +25,7 @@ pub(super) fn verify(
     if fixes.is_empty() {
         return None;
     }
-    let files = effective.findings.as_ref().map(files_by_finding);
+    let files = effective.findings.as_ref().map(requested_findings);
     let claimed = format::json_list(fixes.iter().map(fix_name));
     let changes = match &state.changes {
         Ok(changes) => changes,
@@ -37,11 +40,14 @@ pub(super) fn verify(
     let traced: Vec<TracedFix> = fixes.into_iter().map(|fix| trace(fix, files.as_ref())).collect();
     let texts: Vec<String> = traced.iter().filter_map(|traced| traced.file.clone()).collect();
     let mut probes = probe_paths(&texts, &state.resolver, &index, context.view).into_iter();
-    let assessment: Vec<(TracedFix, Option<bool>)> = traced
+    let assessment: Vec<(TracedFix, Option<Touched>)> = traced
         .into_iter()
         .map(|traced| {
             let probe = traced.file.is_some().then(|| probes.next()).flatten();
-            let touched = probe.map(|probe| probe.change.is_some());
+            let touched = probe.map(|probe| match probe.change {
+                Some(_) => Touched::Itself,
+                None => elsewhere(&traced.also, changes, state),
+            });
             (traced, touched)
         })
         .collect();
@@ -54,11 +60,39 @@ pub(super) fn verify(
     )
 }
 
+/// What the step changed for a finding.
+enum Touched {
+    /// The file of the finding.
+    Itself,
+    /// Another file that counts for it.
+    Elsewhere(String),
+    Nothing,
+}
+
+/// The first changed file that counts for a finding in another one: one of `also`, or a new one.
+fn elsewhere(also: &[String], changes: &Changes, state: &VerificationState) -> Touched {
+    let counts = |path: &Path, change: Change| {
+        !also.is_empty()
+            && !state.is_noise(path)
+            && (change == Change::Added || also.iter().any(|one| Path::new(one) == path))
+    };
+    let found = changes.files.iter().find(|(path, change)| counts(path, **change));
+    found.map_or(Touched::Nothing, |(path, _)| Touched::Elsewhere(path.display().to_string()))
+}
+
+/// A requested finding: its file, and further files whose change counts for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Requested {
+    file: Option<String>,
+    also: Vec<String>,
+}
+
 /// A claimed fix and the file that it must have changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TracedFix {
     name: String,
     file: Option<String>,
+    also: Vec<String>,
     /// Whether the requested findings are known, and this is none of them.
     is_unknown: bool,
 }
@@ -69,35 +103,42 @@ fn fix_name(fix: &ClaimedFix) -> String {
     )
 }
 
-/// The files of the requested findings, by id.
-fn files_by_finding(findings: &Value) -> HashMap<String, Option<String>> {
+/// The requested findings, by id.
+fn requested_findings(findings: &Value) -> HashMap<String, Requested> {
     let items = findings.as_array().map(Vec::as_slice).unwrap_or_default();
     let pair = |finding: &Value| {
         let object = finding.as_object()?;
-        Some((
-            extract::id_text(object.get("id")?)?,
-            extract::file_in_object(object).map(str::to_owned),
-        ))
+        let also = object.get("also").and_then(Value::as_array).into_iter().flatten();
+        let requested = Requested {
+            file: extract::file_in_object(object).map(str::to_owned),
+            also: also.filter_map(Value::as_str).map(str::to_owned).collect(),
+        };
+        Some((extract::id_text(object.get("id")?)?, requested))
     };
     items.iter().filter_map(pair).collect()
 }
 
-fn trace(fix: ClaimedFix, files: Option<&HashMap<String, Option<String>>>) -> TracedFix {
+fn trace(fix: ClaimedFix, requested: Option<&HashMap<String, Requested>>) -> TracedFix {
     let name = fix_name(&fix);
-    let known = fix.id.as_ref().and_then(|id| files?.get(id));
-    let file = known.cloned().flatten().or(fix.file);
-    TracedFix { name, is_unknown: files.is_some() && known.is_none(), file }
+    let known = fix.id.as_ref().and_then(|id| requested?.get(id));
+    let is_unknown = requested.is_some() && known.is_none();
+    let Requested { file, also } = known.cloned().unwrap_or_default();
+    TracedFix { name, is_unknown, file: file.or(fix.file), also }
 }
 
-fn assess(fixes: &[(TracedFix, Option<bool>)]) -> ClaimAssessment {
+fn assess(fixes: &[(TracedFix, Option<Touched>)]) -> ClaimAssessment {
     let (mut untouched, mut unknown, mut unknown_file) = (Vec::new(), Vec::new(), Vec::new());
     let mut touched = Vec::new();
     for (fix, was_touched) in fixes {
         let file = fix.file.as_deref().map(format::display_text).unwrap_or_default();
         match was_touched {
             _ if fix.is_unknown => unknown.push(fix.name.clone()),
-            Some(true) => touched.push(format!("{} in {file}", fix.name)),
-            Some(false) => untouched.push(format!("{} in {file}", fix.name)),
+            Some(Touched::Itself) => touched.push(format!("{} in {file}: changed", fix.name)),
+            Some(Touched::Elsewhere(other)) => {
+                let other = format::display_text(other);
+                touched.push(format!("{} in {file}: {other} changed", fix.name));
+            }
+            Some(Touched::Nothing) => untouched.push(format!("{} in {file}", fix.name)),
             None => unknown_file.push(fix.name.clone()),
         }
     }
@@ -119,7 +160,7 @@ fn assess(fixes: &[(TracedFix, Option<bool>)]) -> ClaimAssessment {
             join_limited(&unknown)
         ));
     }
-    let observed = format::json_list(touched.iter().map(|fix| format!("{fix}: changed")));
+    let observed = format::json_list(touched.into_iter());
     if !reasons.is_empty() {
         let reason = format!("claimed {total} fixed, {}", reasons.join("; "));
         return ClaimAssessment::new(Verdict::Refuted, Value::Null, observed).with_reason(reason);

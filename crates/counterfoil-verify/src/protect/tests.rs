@@ -271,3 +271,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn protected_places_end_before_the_first_wildcard() {
+    let rules = rules(
+        None,
+        &[
+            "notes/**",
+            "!notes/today/**",
+            "./src/gen/*.rs",
+            "Cargo.lock",
+            "**/secret",
+            "{a,b}/c",
+            "x/{a,b}",
+        ],
+        &[],
+    );
+    let places = ["notes", "src/gen", "Cargo.lock", "x"].map(PathBuf::from);
+    assert_eq!(rules.protected_places(), places);
+}

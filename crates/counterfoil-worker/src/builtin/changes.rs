@@ -1,6 +1,7 @@
 //! Reads the changes of the work tree since a revision, including untracked files. The user's index
 //! is not touched: git works with a copy of it outside of the repository.
 
+use super::merge_base::{MERGE_BASE, NoMergeBase, merge_base};
 use super::{BuiltinOutcome, is_in, literal_pathspecs, names, nul_list, patch, state_folders};
 use counterfoil_flow::ChangesWork;
 use counterfoil_workspace::git::{GitCommand, GitError, GitOutput};
@@ -48,6 +49,8 @@ enum ChangesError {
     NoRepository { folder: String, why: GitError },
     #[error("'{0}' is not a revision of the repository; name a commit, a branch or a tag")]
     NoRevision(String),
+    #[error("{0}")]
+    NoMergeBase(#[from] NoMergeBase),
     #[error("the changes since {since} are larger than {} MiB; choose a later revision", MAX_BYTES >> 20)]
     TooMuch { since: String },
     #[error(
@@ -113,8 +116,13 @@ struct Since {
 fn revision(folder: &Path, named: &str) -> Result<Since, ChangesError> {
     let named = named.trim();
     // HEAD of a repository without a commit means the empty tree.
-    if named.is_empty() || (named == "HEAD" && is_unborn(folder)?) {
+    let is_head = || matches!(named, "HEAD" | MERGE_BASE);
+    if named.is_empty() || (is_head() && is_unborn(folder)?) {
         return Ok(Since { commit: String::new(), tree: empty_tree(folder)? });
+    }
+    if named == MERGE_BASE {
+        let commit = merge_base(folder)?;
+        return Ok(Since { tree: commit.clone(), commit });
     }
     let unknown = || ChangesError::NoRevision(named.to_owned());
     if named.starts_with('-') || named.contains('\0') {

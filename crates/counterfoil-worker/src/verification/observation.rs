@@ -95,6 +95,9 @@ impl WorkspaceObservation {
     /// compared with the snapshot before the first one: what that one did counts as well.
     pub(super) fn begin(snapshotters: &SnapshotterPool, scope: &AttemptScope) -> Self {
         let mut tree = snapshotters.take(&scope.folder);
+        for place in scope.rules.protected_places() {
+            tree.watch(&place);
+        }
         let file = scope.baseline();
         let saved = if scope.is_first() { None } else { Snapshot::load(&file) };
         if let Some(before) = saved.filter(|before| tree.adopt(before)) {

@@ -1,5 +1,5 @@
-//! Ignored files, which are not part of snapshots: whether a file is ignored, and whether it
-//! changed.
+//! Ignored files, which are not part of snapshots unless they are watched: whether a file is
+//! ignored, and whether it changed.
 
 use super::git::RepositoryLocation;
 use super::git_status::git_dir_of;
@@ -7,7 +7,7 @@ use super::repo_path::{RepoPath, canonicalize_existing, normalize};
 use super::{Since, Snapshotter};
 use ignore::gitignore::GitignoreBuilder;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,43 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const CTIME_LAG: Duration = Duration::from_millis(10);
 
 impl Snapshotter {
+    /// Makes files that git ignores a part of all further snapshots: this file, or all in this
+    /// folder. The path is relative to the folder of the snapshotter.
+    pub fn watch(&mut self, path: &Path) {
+        let path = canonicalize_existing(&normalize(&self.folder.join(path)));
+        self.watched.extend(path.strip_prefix(&self.top).ok().and_then(RepoPath::from_path));
+    }
+
+    /// The watched files that git ignores.
+    pub(super) fn watched_files(&self, notes: &mut Vec<String>) -> Vec<RepoPath> {
+        let Some(location) = self.location.as_ref().filter(|_| !self.watched.is_empty()) else {
+            return Vec::new();
+        };
+        let fixed = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"];
+        let mut arguments: Vec<OsString> = fixed.map(OsString::from).into();
+        for path in &self.watched {
+            // A path is not a pattern.
+            let mut literal = OsString::from(":(literal)");
+            literal.push(path.path());
+            arguments.push(literal);
+        }
+        let arguments: Vec<&OsStr> = arguments.iter().map(OsString::as_os_str).collect();
+        match self.git.run_with_input(location, &arguments, None) {
+            Ok(output) => {
+                // The name of a nested repository ends with a slash.
+                let names = output.stdout.split(|byte| *byte == 0);
+                names
+                    .filter(|name| !name.is_empty() && !name.ends_with(b"/"))
+                    .map(RepoPath::from)
+                    .collect()
+            }
+            Err(error) => {
+                notes.push(format!("watched files that git ignores are not included: {error}"));
+                Vec::new()
+            }
+        }
+    }
+
     /// The change of a file since some time, judged by its timestamps: for ignored files, which are
     /// not part of snapshots. A file that was replaced counts as added, since there is no trace of
     /// the old one.

@@ -112,6 +112,10 @@ pub(crate) struct RunArgs {
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = parse_pair)]
     pub(crate) inputs: Vec<(String, String)>,
 
+    /// The input `fail_on`: from which severity on what is left makes the run fail
+    #[arg(long, value_name = "SEVERITY|never")]
+    pub(crate) fail_on: Option<String>,
+
     /// The program for all agents: claude, codex, gemini, command:CMDLINE or script:FILE; or
     /// NAME=SPEC for one agent [default: as in counterfoil.toml]
     #[arg(long = "agent", value_name = "[NAME=]SPEC")]
@@ -236,9 +240,13 @@ pub(crate) struct AnswerArgs {
     #[arg(value_name = "QUESTION")]
     pub(crate) question: String,
 
-    /// The answer
+    /// The answer: one of the choices, or a text
     #[arg(value_name = "ANSWER")]
     pub(crate) answer: String,
+
+    /// Your words about the choice, for the agents that go on
+    #[arg(value_name = "WORDS")]
+    pub(crate) words: Option<String>,
 
     /// Resume the run immediately
     #[arg(long)]

@@ -35,7 +35,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     {
         return resume_run(&args.location, &run, &args.agents, &Takeup::default(), args.format);
     }
-    let inputs = inputs(task(args)?, &args.inputs, &workflow)?;
+    let mut given = args.inputs.clone();
+    given.extend(args.fail_on.iter().map(|severity| ("fail_on".to_owned(), severity.clone())));
+    let inputs = inputs(task(args)?, &given, &workflow)?;
     let (named, rest) = specs(&args.agents)?;
     let environment = agent_environment(&repo)?;
     let agents =

@@ -139,7 +139,11 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
         let engine = Engine::open(&state)?;
         // Resolved once: `last` may be another run by the time the hint below is used.
         let run = engine.journal().resolve(&args.run)?;
-        engine.answer(&run, &args.question, &args.answer, &user)?;
+        let answer = match &args.words {
+            Some(words) => format!("{}: {words}", args.answer),
+            None => args.answer.clone(),
+        };
+        engine.answer(&run, &args.question, &answer, &user)?;
         run
     };
     if args.resume {

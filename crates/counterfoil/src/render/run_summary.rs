@@ -2,7 +2,7 @@
 
 use super::claims;
 use super::event_lines::attempt_title;
-use super::text::{one_line, pluralize, shell_quote, usage_suffix};
+use super::text::{one_line, pluralize, replace_control, shell_quote, usage_suffix};
 use crate::cli::StateLocation;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::{Attempt, Question, RunReport};
@@ -96,7 +96,12 @@ pub(super) fn questions(report: &RunReport, flags: &str) -> String {
     let mut text = String::new();
     for question in &report.questions {
         let optional = if question.optional { " (optional)" } else { "" };
-        let _ = writeln!(text, "  {}: {}{optional}", question.id, one_line(&question.question));
+        let mut lines = question.question.trim().lines();
+        let first = replace_control(lines.next().unwrap_or_default());
+        let _ = writeln!(text, "  {}: {first}{optional}", question.id);
+        for line in lines {
+            let _ = writeln!(text, "{}", format!("    {}", replace_control(line)).trim_end());
+        }
         for answer in answer_arguments(question) {
             let _ = writeln!(
                 text,
@@ -104,6 +109,10 @@ pub(super) fn questions(report: &RunReport, flags: &str) -> String {
                 report.run,
                 shell_quote(&question.id)
             );
+        }
+        if !question.choices.is_empty() {
+            let _ =
+                writeln!(text, "    your words may follow the choice: … CHOICE \"WORDS\" --resume");
         }
         if question.choices.len() > MAX_ANSWER_COMMANDS {
             let _ = writeln!(text, "    CHOICE is one of: {}", question.choices.join(", "));

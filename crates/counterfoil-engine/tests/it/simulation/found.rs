@@ -48,19 +48,9 @@ impl Play {
 
 fn accepted(attempt: &str, value: Value) -> Event {
     Event::AttemptEnded(Box::new(Ended {
-        attempt: attempt.to_owned(),
-        outcome: AttemptOutcome::Accepted,
         value: Some(value),
-        partial: None,
-        reason: String::new(),
-        violations: Vec::new(),
-        claims: Vec::new(),
-        changed: None,
-        reply: None,
         usage: Usage { cost_usd: 0.1, ..Usage::default() },
-        reset_at: None,
-        tree: None,
-        checks: BTreeMap::new(),
+        ..Ended::new(attempt, AttemptOutcome::Accepted)
     }))
 }
 

@@ -175,19 +175,8 @@ pub(crate) fn course(
 /// An attempt that was told to stop and did.
 pub(crate) fn cancelled(attempt: &str, due: i64) -> Delivery {
     let fact = Event::AttemptEnded(Box::new(Ended {
-        attempt: attempt.to_owned(),
-        outcome: AttemptOutcome::Cancelled,
-        value: None,
-        partial: None,
         reason: "stopped".to_owned(),
-        violations: Vec::new(),
-        claims: Vec::new(),
-        changed: None,
-        reply: None,
-        usage: Usage::default(),
-        reset_at: None,
-        tree: None,
-        checks: BTreeMap::new(),
+        ..Ended::new(attempt, AttemptOutcome::Cancelled)
     }));
     Delivery { due, fact }
 }
@@ -226,19 +215,16 @@ fn ended(dice: &mut Dice, start: &AttemptRequest, outcome: AttemptOutcome, due: 
     let reset_at = (outcome == AttemptOutcome::Limit && dice.percent(50))
         .then(|| due + i64::try_from(dice.below(7_200_000)).unwrap_or(0) - 600_000);
     Event::AttemptEnded(Box::new(Ended {
-        attempt: start.attempt.clone(),
-        outcome,
         value,
-        partial: None,
         reason,
         violations: if outcome == AttemptOutcome::Contract { vec![wrong] } else { Vec::new() },
         claims: claims(dice, &start.work, outcome),
-        changed: None,
         reply: Some(Reply { status: outcome.name().to_owned(), ..Reply::default() }),
         usage: usage(dice),
         reset_at,
         tree: dice.percent(50).then(|| format!("tree-{}", dice.below(3))),
         checks,
+        ..Ended::new(start.attempt.clone(), outcome)
     }))
 }
 

@@ -271,8 +271,6 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
     let is_accepted = outcome == AttemptOutcome::Accepted;
     let salvaged = !is_accepted && outcome == AttemptOutcome::Contract && dice.chance(50);
     Event::AttemptEnded(Box::new(Ended {
-        attempt: id,
-        outcome,
         value: (is_accepted && !accepted.is_null()).then(|| accepted.clone()),
         partial: salvaged.then_some(accepted),
         reason: if is_accepted { String::new() } else { "it did not work".to_owned() },
@@ -282,15 +280,13 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
             Vec::new()
         },
         claims: claims(&work, dice),
-        changed: None,
-        reply: None,
         usage: Usage { input_tokens: 10, output_tokens: 5, cost_usd: 0.25, wall_ms: 3 },
-        reset_at: None,
         tree: dice.chance(60).then(|| format!("tree{}", dice.below(3))),
         checks: match work.as_ref() {
             AttemptWork::Checks(work) if is_accepted => reports(&work.names, dice),
             _ => BTreeMap::new(),
         },
+        ..Ended::new(id, outcome)
     }))
 }
 

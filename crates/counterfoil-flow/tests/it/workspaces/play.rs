@@ -4,7 +4,7 @@ use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Verdict};
 use counterfoil_contract::{Definition, Registry};
 use counterfoil_flow::{
     AgentWork, AttemptOutcome, AttemptWork, Budget, DECIDE, Ended, Event, Outcome, RunState,
-    Started, Turn, Usage, Workflow, WorkspaceOpKind, check, turn,
+    Started, Turn, Workflow, WorkspaceOpKind, check, turn,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -75,7 +75,7 @@ states:
 }
 
 pub(crate) struct Play {
-    workflow: Workflow,
+    pub(crate) workflow: Workflow,
     pub(crate) run: RunState,
     pub(crate) turn: Turn,
 }
@@ -133,19 +133,11 @@ impl Play {
             _ => Some(json!({"files": []})),
         };
         self.tell([Event::AttemptEnded(Box::new(Ended {
-            attempt: attempt.to_owned(),
-            outcome,
             value,
-            partial: None,
             reason: format!("the {} of {attempt}", outcome.name()),
-            violations: Vec::new(),
             claims,
-            changed: None,
-            reply: None,
-            usage: Usage::default(),
-            reset_at: None,
             tree: Some("tree".to_owned()),
-            checks: BTreeMap::new(),
+            ..Ended::new(attempt, outcome)
         }))])
     }
 

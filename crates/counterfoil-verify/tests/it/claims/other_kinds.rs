@@ -289,6 +289,15 @@ fn what_is_fixed_was_touched() {
         .0,
         REFUTED
     );
+    // Another file counts where the finding says so; a file that is neither named nor new does not.
+    for (also, verdict) in
+        [(json!(["m1"]), VERIFIED), (json!(["u2"]), VERIFIED), (json!([]), REFUTED)]
+    {
+        let findings = json!([{"id": "F2", "file": "u1", "also": also}]);
+        let shared = TestWorkspace { findings: Some(findings), ..changed() };
+        let said = outcomes(&[("F2", "fixed")]);
+        assert_eq!(short(shared.verify_claim("outcomes", claim(), &said)).0, verdict, "{also}");
+    }
     let untold = TestWorkspace { findings: None, ..changed() };
     let report = untold.verify_claim("outcomes", claim(), &outcomes(&[("F1", "fixed")]));
     assert_eq!(short(report).0, UNVERIFIABLE);

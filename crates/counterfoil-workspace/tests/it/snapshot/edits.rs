@@ -395,6 +395,36 @@ fn what_becomes_ignored_or_is_no_longer_is_no_change() {
 }
 
 #[test]
+fn watched_files_count_though_git_ignores_them() {
+    let repo = TestRepo::new();
+    repo.write(".gitignore", "notes/\nout/\n");
+    repo.write("notes/kept", "committed");
+    repo.git(&["add", "-f", "notes/kept"]);
+    repo.commit("ignore");
+    for name in ["notes/old", "notes/gone", "out/x"] {
+        repo.write(name, name);
+    }
+    let mut snapshotter = repo.snapshotter();
+    let unwatched = snapshotter.snapshot();
+    repo.write("notes/old", "edited");
+    assert!(changed(&mut snapshotter, &unwatched).is_empty());
+    snapshotter.watch(Path::new("notes"));
+    let before = snapshotter.snapshot();
+    assert_eq!(
+        snapshotter.content(&before, Path::new("notes/kept")).unwrap().unwrap(),
+        b"committed"
+    );
+    repo.write("notes/old", "again");
+    repo.write("notes/[new]", "new");
+    repo.write("out/x", "edited");
+    fs::remove_file(repo.at("notes/gone")).unwrap();
+    assert_eq!(
+        changed(&mut snapshotter, &before),
+        ["A notes/[new]", "D notes/gone", "M notes/old"]
+    );
+}
+
+#[test]
 fn line_ends_and_filters_are_compared_as_git_does() {
     let repo = TestRepo::new();
     repo.write(".gitattributes", "*.txt text=auto\n*.up filter=up\n");

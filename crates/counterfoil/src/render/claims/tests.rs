@@ -74,6 +74,7 @@ fn live_lines_report_claims() {
             reset_at: None,
             tree: None,
             checks: std::collections::BTreeMap::new(),
+            rejected: Vec::new(),
         })),
     ];
     let mut formatter = EventFormatter::default();
