@@ -5,11 +5,15 @@
 
 mod building;
 mod committing;
+mod false_done;
+mod handing_over;
 mod master;
+mod parallel;
 mod passes;
 mod planning;
 mod reports;
 mod reviewing;
+mod setting_aside;
 
 use crate::packs::run::ScenarioRun;
 use crate::packs::scenario::Scenario;
@@ -43,8 +47,12 @@ trait Pipeline {
     fn tdd(self, slug: &str, phase: &str) -> Self;
     fn review(self, slug: &str, result: Value) -> Self;
     fn gate(self, slug: &str, result: Value) -> Self;
+    /// The last reply adds a test.
+    fn tests(self, name: &str) -> Self;
     /// The executor fixes what somebody found.
     fn fix(self, slug: &str) -> Self;
+    /// The same, after a last phase such as `2/2`.
+    fn fix_after(self, slug: &str, phase: &str) -> Self;
     /// The only phase, the review and the merge gate of a feature.
     fn build(self, slug: &str) -> Self;
 }
@@ -53,14 +61,29 @@ impl Pipeline for Scenario {
     fn plan(self, slug: &str, after: &[&str], priority: u64, phases: u64) -> Self {
         self.says("todo-doc-generator", todo(slug, after, priority, phases))
             .when(&planning(slug))
-            .writes(&doc(slug), &format!("# {slug}\n"))
+            .writes(&draft(slug), &format!("# {slug}\n"))
     }
 
     fn tdd(self, slug: &str, phase: &str) -> Self {
-        let path = format!("src/{slug}.rs");
-        self.says("tdd-task-executor", done(phase))
+        let (path, number) = (format!("src/{slug}.rs"), phase.split('/').next().unwrap());
+        let test = format!("{slug}_{number}");
+        let (changed, created) = match number {
+            "1" => (json!([]), json!([path, test_path(&test)])),
+            _ => (json!([path]), json!([test_path(&test)])),
+        };
+        let files = json!({"files_changed": changed, "files_created": created});
+        self.says("tdd-task-executor", with(done(phase), &files))
             .when(&about(slug))
             .writes(&path, &format!("// {phase}\n"))
+            .tests(&test)
+    }
+
+    fn tests(self, name: &str) -> Self {
+        let function = name.replace('-', "_");
+        self.writes(
+            &test_path(name),
+            &format!("#[test]\nfn {function}() {{\n    assert!(true);\n}}\n"),
+        )
     }
 
     fn review(self, slug: &str, result: Value) -> Self {
@@ -72,8 +95,13 @@ impl Pipeline for Scenario {
     }
 
     fn fix(self, slug: &str) -> Self {
+        self.fix_after(slug, "1/1")
+    }
+
+    fn fix_after(self, slug: &str, phase: &str) -> Self {
         let path = format!("src/{slug}.rs");
-        self.says("tdd-task-executor", done("1/1"))
+        let fixed = json!({"files_changed": [path], "tests_added": 0});
+        self.says("tdd-task-executor", with(done(phase), &fixed))
             .when("is built, and these things")
             .writes(&path, "// fixed\n")
     }
@@ -97,17 +125,27 @@ fn doc(slug: &str) -> String {
     format!(".claude/features/{slug}-TODO.md")
 }
 
+/// Where a planner writes.
+fn draft(slug: &str) -> String {
+    format!("feature-drafts/{slug}-TODO.md")
+}
+
+/// The file that [`Pipeline::tests`] writes.
+fn test_path(name: &str) -> String {
+    format!("tests/{name}.rs")
+}
+
 fn todo(slug: &str, after: &[&str], priority: u64, phases: u64) -> Value {
     let after = if after.is_empty() { Value::Null } else { json!(after) };
     json!({
-        "path": doc(slug), "dependencies": after, "priority": priority, "phases": phases, "complexity": "low"
+        "path": draft(slug), "dependencies": after, "priority": priority, "phases": phases, "complexity": "low"
     })
 }
 
-/// A phase that is done.
+/// A phase that is done, with a test.
 fn done(phase: &str) -> Value {
     json!({
-        "phase": phase, "phase_complete": true, "files_changed": [], "files_created": null, "tests_added": 0,
+        "phase": phase, "phase_complete": true, "files_changed": [], "files_created": null, "tests_added": 1,
         "tests_passing": true, "test_failures": null, "blockers": null, "next_action": "go on"
     })
 }
@@ -115,7 +153,7 @@ fn done(phase: &str) -> Value {
 /// A phase with a test that fails.
 fn failing(phase: &str) -> Value {
     let failing = json!({
-        "phase_complete": false, "tests_passing": false, "test_failures": ["adds_one"], "next_action": "count again"
+        "phase_complete": false, "tests_added": 0, "tests_passing": false, "test_failures": ["adds_one"], "next_action": "count again"
     });
     with(done(phase), &failing)
 }
@@ -151,6 +189,18 @@ fn with(mut result: Value, fields: &Value) -> Value {
         result[name] = value.clone();
     }
     result
+}
+
+/// A command line that runs in the repository, though the agent is in a worktree.
+fn in_repository(line: &str) -> String {
+    format!("(cd \"$(git rev-parse --path-format=absolute --git-common-dir)/..\"; {line})")
+}
+
+/// The patches that were kept of what was not merged.
+fn kept(ran: &ScenarioRun) -> String {
+    let folder = ran.path(".counterfoil/kept").join(ran.run_id());
+    let patches = std::fs::read_dir(folder).into_iter().flatten();
+    patches.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap()).collect()
 }
 
 /// The subjects of the commits, the first one first, without the one that the repository begins

@@ -21,9 +21,9 @@ fn three_tdd_phases() {
         .gate("a", ready())
         .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/tdd"), ["accepted"; 3]);
+    assert_eq!(of(&ran, "build/a/work/tdd"), ["accepted"; 3]);
     for phase in 1..=3 {
-        let prompt = ran.prompt(&format!("build/a/tdd#{phase}"), 1);
+        let prompt = ran.prompt(&format!("build/a/work/tdd#{phase}"), 1);
         assert!(
             prompt.contains(&format!("Build phase {phase} of 3 of the feature `a`")),
             "{prompt}"
@@ -35,7 +35,7 @@ fn three_tdd_phases() {
 
 #[test]
 fn the_progress_of_each_phase_stands_in_the_todo_document() {
-    let look = format!("cp {} \"$(git rev-parse --git-dir)/before-phase-2\"", doc("a"));
+    let look = super::in_repository(&format!("cp {} .git/before-phase-2", doc("a")));
     let ran = pipeline()
         .plan("a", &[], 1, 2)
         .tdd("a", "1/2")
@@ -62,8 +62,8 @@ fn a_phase_that_is_complete_with_passing_tests_leads_to_review() {
     let ran = planned().build("a").run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let moves = ran.transitions();
-    let expected = ["next-phase>tdd", "tdd>next-phase", "next-phase>review", "review>merge-gate"];
-    for step in expected.map(|step| format!("build/a: {step}")) {
+    let expected = ["next-phase>tdd", "judge>next-phase", "next-phase>review", "review>merge-gate"];
+    for step in expected.map(|step| format!("build/a/work: {step}")) {
         assert!(moves.contains(&step), "{step}: {moves:?}");
     }
 }
@@ -76,11 +76,13 @@ fn failing_tests_never_reach_review() {
     }
     let ran = scenario.build("a").run(&ONE);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/tdd"), ["accepted"; 3], "a phase has three attempts");
-    assert_eq!(of(&ran, "build/a/review"), [""; 0]);
+    assert_eq!(of(&ran, "build/a/work/tdd"), ["accepted"; 3], "a phase has three attempts");
+    assert_eq!(of(&ran, "build/a/work/review"), [""; 0]);
     assert_eq!(commits(&ran), [""; 0]);
     assert!(
-        ran.reason().contains("phase 1/1 is not done after three attempts: count again"),
+        ran.reason().contains(
+            "phase 1/1 is not done after three attempts: this test fails: adds_one; count again"
+        ),
         "{}",
         ran.reason()
     );
@@ -99,9 +101,9 @@ fn what_an_attempt_left_open_reaches_the_next_one_and_is_gone_in_the_next_phase(
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let told = ["- this test fails: adds_one", "- count again"];
     let has = |attempt: &str| told.map(|part| ran.prompt(attempt, 1).contains(part));
-    assert_eq!(has("build/a/tdd#1"), [false, false]);
-    assert_eq!(has("build/a/tdd#2"), [true, true]);
-    assert_eq!(has("build/a/tdd#3"), [false, false]);
+    assert_eq!(has("build/a/work/tdd#1"), [false, false]);
+    assert_eq!(has("build/a/work/tdd#2"), [true, true]);
+    assert_eq!(has("build/a/work/tdd#3"), [false, false]);
 }
 
 #[test]
@@ -115,7 +117,7 @@ fn each_phase_has_three_attempts() {
     }
     let ran = scenario.review("a", approved()).gate("a", ready()).run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/tdd").len(), 6);
+    assert_eq!(of(&ran, "build/a/work/tdd").len(), 6);
 }
 
 #[test]
@@ -124,8 +126,8 @@ fn a_phase_that_is_not_complete_is_tried_again_also_if_its_tests_pass() {
         with(done("1/1"), &json!({"phase_complete": false, "next_action": "write the other half"}));
     let ran = planned().says("tdd-task-executor", half).build("a").run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/tdd"), ["accepted"; 2]);
-    assert!(ran.prompt("build/a/tdd#2", 1).contains("- write the other half"));
+    assert_eq!(of(&ran, "build/a/work/tdd"), ["accepted"; 2]);
+    assert!(ran.prompt("build/a/work/tdd#2", 1).contains("- write the other half"));
 }
 
 #[test]
@@ -141,12 +143,59 @@ fn tests_that_are_said_to_pass_and_do_not_never_reach_review() {
         .gate("a", ready())
         .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/tdd"), ["accepted"; 2]);
-    let claims = ran.attempt("build/a/tdd#1")["claims"].as_array().unwrap();
+    assert_eq!(of(&ran, "build/a/work/tdd"), ["accepted"; 2]);
+    let claims = ran.attempt("build/a/work/tdd#1")["claims"].as_array().unwrap();
     let claim = claims.iter().find(|claim| claim["claim"] == "tests_passing").unwrap();
     assert_eq!(claim["verdict"], "refuted");
     let log = log(&master(&ran)).to_owned();
     assert!(log.contains("phase 1/1 is not done: ") && log.contains("exited with 1"), "{log}");
+}
+
+#[test]
+fn a_phase_without_a_new_test_is_not_done() {
+    let untested = with(done("1/1"), &json!({"tests_added": 0}));
+    let ran = planned()
+        .says("tdd-task-executor", untested)
+        .writes("src/a.rs", "// a\n")
+        .says("tdd-task-executor", done("1/1"))
+        .when("- no test was added in this phase")
+        .tests("a_1")
+        .review("a", approved())
+        .gate("a", ready())
+        .run(&ONE);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(of(&ran, "build/a/work/tdd"), ["accepted"; 2]);
+}
+
+#[test]
+fn tests_that_only_running_shows_are_counted_by_the_check() {
+    let check = "[checks]\ntest = \"n=$(cat src/*.rs | grep -c case!); \
+        echo \\\"test result: ok. $((n+1)) passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\\\"\"\n";
+    let ran = pipeline()
+        .file("counterfoil.toml", check)
+        .commit()
+        .plan("a", &[], 1, 1)
+        .says("tdd-task-executor", done("1/1"))
+        .writes("src/a.rs", "case!(adds_one);\n")
+        .review("a", approved())
+        .gate("a", ready())
+        .run(&ONE);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(of(&ran, "build/a/work/tdd"), ["accepted"]);
+}
+
+#[test]
+fn tests_that_only_pass_in_the_repository_are_found_before_an_agent_is_spent() {
+    let ran = planned()
+        .file(".gitignore", "node_modules\n")
+        .file("counterfoil.toml", "[checks]\ntest = \"test -e node_modules/x\"\n")
+        .commit()
+        .file("node_modules/x", "")
+        .build("a")
+        .run(&ONE);
+    assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
+    assert_eq!(of(&ran, "build/a/work/tdd"), [""; 0]);
+    assert!(ran.reason().contains("pass in the repository and fail in a worktree"), "{ran:?}");
 }
 
 #[test]
@@ -160,8 +209,8 @@ fn a_block_for_another_phase_is_sent_back() {
         .gate("a", ready())
         .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(ran.attempt("build/a/tdd#1")["repairs_asked"], 1);
-    let again = ran.prompt("build/a/tdd#1", 2);
+    assert_eq!(ran.attempt("build/a/work/tdd#1")["repairs_asked"], 1);
+    let again = ran.prompt("build/a/work/tdd#1", 2);
     assert!(again.contains("which is 1/2"), "{again}");
 }
 
@@ -184,8 +233,8 @@ const THREE: [&str; 2] = ["--task", "a: Add a\nb: Add b\nc: Add c"];
 fn blockers_make_the_feature_blocked_its_dependants_are_skipped_and_the_others_go_on() {
     let ran = blocked().run(&THREE);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/tdd"), ["accepted"]);
-    assert_eq!(of(&ran, "build/b/tdd"), [""; 0]);
+    assert_eq!(of(&ran, "build/a/work/tdd"), ["accepted"]);
+    assert_eq!(of(&ran, "build/b/work/tdd"), [""; 0]);
     assert_eq!(commits(&ran), ["feat(c): Add c"]);
     let reason = ran.reason();
     let parts =
@@ -200,33 +249,16 @@ fn blockers_make_the_feature_blocked_its_dependants_are_skipped_and_the_others_g
 }
 
 #[test]
-fn what_a_blocked_feature_changed_stays_and_is_in_nobodys_commit() {
-    let ran = blocked().run(&THREE);
-    assert_eq!(ran.read("src/a.rs"), "// half\n");
-    let files = ran.git(&["show", "--name-only", "--format=", "HEAD"]);
-    assert_eq!(files.lines().collect::<Vec<_>>(), [doc("c").as_str(), "src/c.rs"]);
-}
-
-#[test]
 fn an_empty_list_of_blockers_is_none() {
     let none = with(done("1/1"), &json!({"blockers": []}));
     let ran = planned()
         .says("tdd-task-executor", none)
+        .writes("src/a.rs", "// a\n")
+        .tests("a_1")
         .review("a", approved())
         .gate("a", ready())
         .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-}
-
-#[test]
-fn a_todo_document_that_nobody_wrote_is_a_refuted_claim_and_begins_with_the_progress() {
-    let bare = super::todo("a", &[], 1, 1);
-    let ran = pipeline().says("todo-doc-generator", bare).build("a").run(&ONE);
-    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    let claims = ran.report["attempts"][0]["claims"].as_array().unwrap();
-    let path = claims.iter().find(|claim| claim["claim"] == "path").unwrap();
-    assert_eq!(path["verdict"], "refuted", "{path}");
-    assert!(ran.read(&doc("a")).contains("- [x] phase 1/1 done on "), "{}", ran.read(&doc("a")));
 }
 
 #[test]

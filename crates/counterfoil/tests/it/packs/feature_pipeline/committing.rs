@@ -22,7 +22,7 @@ fn one_commit_for_each_feature_and_never_a_push() {
         .tdd("a", "1/2")
         .tdd("a", "2/2")
         .review("a", super::rejected("the name says nothing"))
-        .fix("a")
+        .fix_after("a", "2/2")
         .review("a", approved())
         .gate("a", ready())
         .build("b")
@@ -45,25 +45,26 @@ fn a_commit_holds_what_was_changed_for_the_feature_and_its_todo_document() {
         .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let files = ran.git(&["show", "--name-only", "--format=", "HEAD"]);
-    assert_eq!(files.lines().collect::<Vec<_>>(), [doc("a").as_str(), "src/a.rs"]);
+    assert_eq!(files.lines().collect::<Vec<_>>(), [doc("a").as_str(), "src/a.rs", "tests/a_1.rs"]);
     let left = ran.git(&["status", "--short"]);
     assert!(left.contains(" M README.md") && left.contains("?? mine.txt"), "{left}");
 }
 
 #[test]
 fn what_was_written_before_a_kill_is_in_the_commit_too() {
-    let waits = "if [ ! -e .git/began ]; then : > .git/began; sleep 60; fi";
+    let waits = super::in_repository("if [ ! -e .git/began ]; then : > .git/began; sleep 60; fi");
     let scenario = planned()
         .built_in_only()
         .says("tdd-task-executor", done("1/1"))
         .writes("src/a.rs", "// a\n")
-        .exec(waits);
+        .tests("a_1")
+        .exec(&waits);
     let mut live = scenario.review("a", approved()).gate("a", ready()).start(&ONE);
     live.wait_for_file(".git/began");
     let ran = ScenarioRun::show(live.kill()).resume(&[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let files = ran.git(&["show", "--name-only", "--format=", "HEAD"]);
-    assert_eq!(files.lines().collect::<Vec<_>>(), [doc("a").as_str(), "src/a.rs"]);
+    assert_eq!(files.lines().collect::<Vec<_>>(), [doc("a").as_str(), "src/a.rs", "tests/a_1.rs"]);
 }
 
 #[test]
@@ -71,6 +72,7 @@ fn files_that_were_deleted_are_deleted_in_the_commit() {
     let ran = planned()
         .says("tdd-task-executor", done("1/1"))
         .deletes("src/lib.rs")
+        .tests("a_1")
         .review("a", approved())
         .gate("a", ready())
         .run(&ONE);
@@ -126,6 +128,7 @@ fn a_feature_begins_where_the_last_one_was_committed() {
         .says("tdd-task-executor", done("1/1"))
         .when(&about("b"))
         .exec("git log -1 --format=%s > src/b.rs")
+        .tests("b_1")
         .review("b", approved())
         .gate("b", ready())
         .run(&TWO);

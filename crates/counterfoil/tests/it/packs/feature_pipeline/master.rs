@@ -8,7 +8,7 @@ use crate::packs::run::ScenarioRun;
 
 /// Has a reply keep MASTER.md as it finds it, under a number.
 fn keep(n: usize) -> String {
-    format!("cp .claude/features/MASTER.md \"$(git rev-parse --git-dir)/master-{n}\"")
+    super::in_repository(&format!("cp .claude/features/MASTER.md .git/master-{n}"))
 }
 
 fn kept(ran: &ScenarioRun, n: usize) -> String {
@@ -60,7 +60,7 @@ fn it_is_right_after_every_event_and_its_log_only_grows() {
         .exec(&keep(2))
         .review("a", rejected("the name says nothing"))
         .exec(&keep(3))
-        .fix("a")
+        .fix_after("a", "2/2")
         .exec(&keep(4))
         .review("a", approved())
         .exec(&keep(5))
@@ -74,9 +74,13 @@ fn it_is_right_after_every_event_and_its_log_only_grows() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let expected = [
         ("In progress (tdd)", "0/2", "order: a, b"),
-        ("In progress (tdd)", "1/2", "a: phase 1/2 done, tests added: 0"),
-        ("In progress (tdd)", "1/2", "a: phase 2/2 is not done: count again"),
-        ("In progress (review)", "2/2", "a: phase 2/2 done, tests added: 0"),
+        ("In progress (tdd)", "1/2", "a: phase 1/2 done, tests added: 1"),
+        (
+            "In progress (tdd)",
+            "1/2",
+            "a: phase 2/2 is not done: this test fails: adds_one; count again",
+        ),
+        ("In progress (review)", "2/2", "a: phase 2/2 done, tests added: 1"),
         ("In progress (fix)", "2/2", "a: review 1 rejected, issues: 1"),
         ("In progress (review)", "2/2", "a: fixed, tests added: 0"),
         ("In progress (merge-gate)", "2/2", "a: review 2 approved"),
@@ -139,7 +143,9 @@ fn kill_and_resume_in_the_middle_of_a_review_iteration() {
         .review("a", rejected("issue 1"))
         .fix("a")
         .review("a", rejected("issue 2"))
-        .exec("if [ ! -e .git/second-review ]; then : > .git/second-review; sleep 60; fi")
+        .exec(&super::in_repository(
+            "if [ ! -e .git/second-review ]; then : > .git/second-review; sleep 60; fi",
+        ))
         .fix("a")
         .review("a", rejected("issue 3"));
     let mut live = scenario.start(&ONE);
@@ -152,13 +158,13 @@ fn kill_and_resume_in_the_middle_of_a_review_iteration() {
     // The counts are those of before: the third rejection asks, and what was done is not done
     // again.
     assert_eq!(ran.ended(), ("waiting", None, 4), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/tdd"), ["accepted"]);
-    assert_eq!(of(&ran, "build/a/fix"), ["accepted"; 2]);
+    assert_eq!(of(&ran, "build/a/work/tdd"), ["accepted"]);
+    assert_eq!(of(&ran, "build/a/work/fix"), ["accepted"; 2]);
     assert_eq!(
-        of(&ran, "build/a/review").iter().filter(|outcome| *outcome == "accepted").count(),
+        of(&ran, "build/a/work/review").iter().filter(|outcome| *outcome == "accepted").count(),
         3
     );
-    assert_eq!(of(&ran, &format!("plan/{}", "a")), ["accepted"]);
+    assert_eq!(of(&ran, "plan/a/write"), ["accepted"]);
     let master = master(&ran);
     assert!(log(&master).starts_with(&log_before), "{master}");
     assert!(log(&master).contains("a: review 3 rejected"), "{master}");

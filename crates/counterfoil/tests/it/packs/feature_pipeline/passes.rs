@@ -32,7 +32,7 @@ fn there_are_none_unless_they_are_asked_for() {
     let ran = reviewed().also_ejected().gate("a", ready()).run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert!(
-        ran.transitions().contains(&"build/a: review>merge-gate".to_owned()),
+        ran.transitions().contains(&"build/a/work: review>merge-gate".to_owned()),
         "{:?}",
         ran.transitions()
     );
@@ -48,8 +48,9 @@ fn all_of_them_come_in_their_order() {
     let ran = run(&scenario, "type-design,simplify,silent-failure");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let moves = ran.transitions();
-    let steps = ["review>simplify", "simplify>hunt", "hunt>types", "types>merge-gate"];
-    let at = steps.map(|step| moves.iter().position(|taken| *taken == format!("build/a: {step}")));
+    let steps = ["review>simplify", "judge>hunt", "hunt>types", "types>merge-gate"];
+    let at =
+        steps.map(|step| moves.iter().position(|taken| *taken == format!("build/a/work: {step}")));
     assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{moves:?}");
 }
 
@@ -64,7 +65,7 @@ fn agents_names_are_good_too() {
         run(&scenario, r#"["code-simplifier", "silent-failure-hunter", "type-design-analyzer"]"#);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     for state in ["simplify", "hunt", "types"] {
-        assert_eq!(of(&ran, &format!("build/a/{state}")), ["accepted"], "{state}");
+        assert_eq!(of(&ran, &format!("build/a/work/{state}")), ["accepted"], "{state}");
     }
 }
 
@@ -91,7 +92,7 @@ fn a_pass_that_was_not_asked_for_does_not_come() {
     let scenario = reviewed().says("type-design-analyzer", typed(8)).gate("a", ready());
     let ran = run(&scenario, "type-design");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/simplify").len() + of(&ran, "build/a/hunt").len(), 0);
+    assert_eq!(of(&ran, "build/a/work/simplify").len() + of(&ran, "build/a/work/hunt").len(), 0);
 }
 
 #[test]
@@ -113,8 +114,8 @@ fn high_and_critical_silent_failures_go_to_the_executor_once() {
             reviewed().says("silent-failure-hunter", hunted(severity)).fix("a").gate("a", ready());
         let ran = run(&scenario, "silent-failure");
         assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-        assert_eq!(of(&ran, "build/a/hunt"), ["accepted"], "it does not hunt again");
-        let fix = ran.prompt("build/a/fix#1", 1);
+        assert_eq!(of(&ran, "build/a/work/hunt"), ["accepted"], "it does not hunt again");
+        let fix = ran.prompt("build/a/work/fix#1", 1);
         for part in [
             "- silent failure: src/a.rs:1 - dropped",
             "- recommended: hand the error to the caller",
@@ -131,7 +132,7 @@ fn lesser_silent_failures_are_recorded() {
             reviewed().says("silent-failure-hunter", hunted(severity)).gate("a", ready());
         let ran = run(&scenario, "silent-failure");
         assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-        assert_eq!(of(&ran, "build/a/fix"), [""; 0]);
+        assert_eq!(of(&ran, "build/a/work/fix"), [""; 0]);
         assert!(log(&master(&ran)).contains(&format!("a: silent failures: 1, {severity}")));
     }
 }
@@ -146,7 +147,7 @@ fn after_a_fix_of_the_hunt_the_types_are_looked_at() {
     let ran = run(&scenario, "silent-failure,type-design");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert!(
-        ran.transitions().contains(&"build/a: fix>types".to_owned()),
+        ran.transitions().contains(&"build/a/work: judge>types".to_owned()),
         "{:?}",
         ran.transitions()
     );
@@ -157,8 +158,8 @@ fn a_bad_type_design_goes_to_the_executor_once() {
     let scenario = reviewed().says("type-design-analyzer", typed(4)).fix("a").gate("a", ready());
     let ran = run(&scenario, "type-design");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/types"), ["accepted"]);
-    let fix = ran.prompt("build/a/fix#1", 1);
+    assert_eq!(of(&ran, "build/a/work/types"), ["accepted"]);
+    let fix = ran.prompt("build/a/work/fix#1", 1);
     assert!(fix.contains("- type design: an id is a plain string"), "{fix}");
 }
 
@@ -167,7 +168,7 @@ fn a_fair_type_design_is_recorded() {
     let scenario = reviewed().says("type-design-analyzer", typed(5)).gate("a", ready());
     let ran = run(&scenario, "type-design");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/fix"), [""; 0]);
+    assert_eq!(of(&ran, "build/a/work/fix"), [""; 0]);
     assert!(log(&master(&ran)).contains("a: type design: 5 of 10"));
 }
 
@@ -190,7 +191,7 @@ fn failures_without_a_severity_are_refused_and_repaired() {
         .gate("a", ready());
     let ran = run(&scenario, "silent-failure");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert!(ran.prompt("build/a/hunt#1", 2).contains("but `severity` is none"));
+    assert!(ran.prompt("build/a/work/hunt#1", 2).contains("but `severity` is none"));
 }
 
 #[test]

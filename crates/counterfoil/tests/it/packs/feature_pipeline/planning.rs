@@ -1,11 +1,11 @@
 //! Planning: from a list of features to ordered plans.
 
 use super::{
-    ONE, Pipeline, commits, doc, log, master, of, pipeline, planned, planning, status, todo,
+    ONE, Pipeline, commits, doc, draft, log, master, of, pipeline, planned, planning, status, todo,
 };
 use crate::packs::run::ScenarioRun;
 use crate::packs::scenario::Scenario;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The order in which features were built.
 fn order(ran: &ScenarioRun) -> Vec<String> {
@@ -62,6 +62,10 @@ fn ties_go_by_priority_and_then_by_the_place_in_the_list() {
     assert_eq!(order(&ran), ["a", "c", "b"]);
 }
 
+fn feature(slug: &str, text: &str) -> Value {
+    json!({"slug": slug, "text": text, "doc": doc(slug), "draft": draft(slug)})
+}
+
 #[test]
 fn lines_become_slugs_and_texts() {
     let ran = pipeline()
@@ -77,12 +81,12 @@ fn lines_become_slugs_and_texts() {
         ]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let expected = json!([
-        {"slug": "search", "text": "Find notes: all of them", "doc": doc("search")},
-        {"slug": "log-in-with-a-key", "text": "Log in with a key!", "doc": doc("log-in-with-a-key")},
-        {"slug": "note-well-this-is-a-text", "text": "Note well: this is a text", "doc": doc("note-well-this-is-a-text")},
+        feature("search", "Find notes: all of them"),
+        feature("log-in-with-a-key", "Log in with a key!"),
+        feature("note-well-this-is-a-text", "Note well: this is a text"),
     ]);
     assert_eq!(ran.variables()["features"], expected);
-    let prompt = ran.prompt("plan/search#1", 1);
+    let prompt = ran.prompt("plan/search/write#1", 1);
     assert!(
         prompt.contains("Find notes: all of them")
             && prompt.contains("- `log-in-with-a-key`: Log in"),
@@ -223,8 +227,8 @@ fn a_cycle_can_be_planned_again_and_the_planners_are_told_why() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(order(&ran), ["b", "a"]);
     let told = "could not be put in order: the items wait for each other";
-    assert!(!ran.prompt("plan/a#1", 1).contains(told));
-    assert!(ran.prompt("plan/a#2", 1).contains(told), "{}", ran.prompt("plan/a#2", 1));
+    assert!(!ran.prompt("plan/a/write#1", 1).contains(told));
+    assert!(ran.prompt("plan/a/write#2", 1).contains(told), "{}", ran.prompt("plan/a/write#2", 1));
 }
 
 #[test]
@@ -236,7 +240,7 @@ fn planning_again_has_an_end() {
     }
     let ran = scenario.run(&TWO);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
-    assert_eq!(of(&ran, "plan/a").len(), 4);
+    assert_eq!(of(&ran, "plan/a/write").len(), 4);
 }
 
 #[test]
@@ -244,7 +248,8 @@ fn the_metadata_of_a_plan_is_kept() {
     let ran =
         pipeline().plan("a", &["b"], 4, 1).plan("b", &[], 2, 1).build("b").build("a").run(&TWO);
     let expected = json!({
-        "slug": "a", "dependencies": ["b"], "priority": 4, "phases": 1, "complexity": "low", "unplanned": ""
+        "slug": "a", "dependencies": ["b"], "priority": 4, "phases": 1, "complexity": "low", "unplanned": "",
+        "todo": "# a"
     });
     assert_eq!(ran.variables()["plans"][1], expected);
 }
@@ -256,9 +261,9 @@ fn a_plan_at_another_path_is_sent_back() {
     let ran =
         pipeline().says("todo-doc-generator", elsewhere).plan("a", &[], 1, 1).build("a").run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(ran.attempt("plan/a#1")["repairs_asked"], 1);
-    let again = ran.prompt("plan/a#1", 2);
-    assert!(again.contains("which is .claude/features/a-TODO.md"), "{again}");
+    assert_eq!(ran.attempt("plan/a/write#1")["repairs_asked"], 1);
+    let again = ran.prompt("plan/a/write#1", 2);
+    assert!(again.contains("which is feature-drafts/a-TODO.md"), "{again}");
 }
 
 #[test]
@@ -269,7 +274,7 @@ fn a_plan_with_too_many_phases_is_sent_back() {
         .build("a")
         .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert!(ran.prompt("plan/a#1", 2).contains("`phases` is above 20"));
+    assert!(ran.prompt("plan/a/write#1", 2).contains("`phases` is above 20"));
 }
 
 #[test]
@@ -292,6 +297,21 @@ fn a_feature_without_a_plan_is_blocked_and_the_others_are_built() {
         ran.reason().contains("a: it has no plan: ") && log(&master).contains("a: not planned: "),
         "{ran:?}"
     );
+}
+
+#[test]
+fn a_plan_that_was_not_written_stops_its_feature() {
+    let ran = pipeline()
+        .says("todo-doc-generator", todo("a", &[], 1, 1))
+        .when(&planning("a"))
+        .plan("b", &[], 2, 1)
+        .build("a")
+        .build("b")
+        .run(&TWO);
+    assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
+    assert_eq!(order(&ran), ["b"]);
+    assert!(ran.reason().contains("a: it has no plan: no plan was written"), "{}", ran.reason());
+    assert_eq!(of(&ran, "build/a/work/tdd"), [""; 0]);
 }
 
 #[test]

@@ -12,14 +12,15 @@ fn a_missing_block_is_repaired_by_the_reminder_and_the_work_is_not_redone() {
     let ran = planned()
         .raw("tdd-task-executor", "Phase 1 is done, all tests pass.")
         .writes("src/a.rs", "// work\n")
+        .tests("a_1")
         .says("tdd-task-executor", done("1/1"))
         .review("a", approved())
         .gate("a", ready())
         .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/tdd"), ["accepted"]);
-    assert_eq!(ran.attempt("build/a/tdd#1")["repairs_asked"], 1);
-    let reminder = ran.prompt("build/a/tdd#1", 2);
+    assert_eq!(of(&ran, "build/a/work/tdd"), ["accepted"]);
+    assert_eq!(ran.attempt("build/a/work/tdd#1")["repairs_asked"], 1);
+    let reminder = ran.prompt("build/a/work/tdd#1", 2);
     assert!(
         reminder.contains("---OUTPUT---") && reminder.contains("phase_complete:"),
         "{reminder}"
@@ -37,14 +38,14 @@ fn a_block_that_is_missing_three_times_is_flagged_as_a_blocker() {
     }
     let ran = scenario.build("a").run(&ONE);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/tdd"), ["contract"]);
-    let attempt = ran.attempt("build/a/tdd#1");
+    assert_eq!(of(&ran, "build/a/work/tdd"), ["contract"]);
+    let attempt = ran.attempt("build/a/work/tdd#1");
     assert_eq!(
         (&attempt["repairs_asked"], attempt["replies"].as_array().unwrap().len()),
         (&json!(2), 3)
     );
     assert_eq!(status(&master(&ran), "a"), "Blocked");
-    assert_eq!(ran.read("src/a.rs"), "// work\n", "what was done stays");
+    assert!(super::kept(&ran).contains("+// work\n"), "what was done is kept: {ran:?}");
 }
 
 #[test]
@@ -54,7 +55,7 @@ fn the_warning_names_the_agent_and_its_contract() {
         scenario = scenario.raw("tdd-task-executor", "All is done.");
     }
     let ran = scenario.run(&ONE);
-    let attempt = ran.attempt("build/a/tdd#1");
+    let attempt = ran.attempt("build/a/work/tdd#1");
     assert_eq!(attempt["agent"], "tdd-task-executor");
     assert!(
         attempt["contract"].as_str().unwrap().starts_with("feature-pipeline/tdd-task-executor@")
@@ -74,7 +75,7 @@ fn what_can_be_read_of_a_rejected_block_is_in_the_journal_and_is_no_result() {
     }
     let ran = scenario.build("a").run(&ONE);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/review"), [""; 0]);
+    assert_eq!(of(&ran, "build/a/work/review"), [""; 0]);
     let journal = serde_json::to_string(&ran.events()).unwrap();
     assert!(
         journal.contains(r#""partial":{"#) && journal.contains(r#""tests_added":4"#),
@@ -90,11 +91,12 @@ fn the_echo_of_the_template_before_the_block() {
     let ran = planned()
         .raw("tdd-task-executor", &format!("{template}{block}"))
         .writes("src/a.rs", "// work\n")
+        .tests("a_1")
         .review("a", approved())
         .gate("a", ready())
         .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(ran.attempt("build/a/tdd#1")["repairs_asked"], 0);
+    assert_eq!(ran.attempt("build/a/work/tdd#1")["repairs_asked"], 0);
 }
 
 #[test]
@@ -104,8 +106,8 @@ fn the_template_alone_is_no_result() {
     let ran =
         coded().raw("code-reviewer", template).review("a", approved()).gate("a", ready()).run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(ran.attempt("build/a/review#1")["repairs_asked"], 1);
-    assert!(ran.prompt("build/a/review#1", 2).contains("[true/false]"));
+    assert_eq!(ran.attempt("build/a/work/review#1")["repairs_asked"], 1);
+    assert!(ran.prompt("build/a/work/review#1", 2).contains("[true/false]"));
 }
 
 #[test]
@@ -116,7 +118,7 @@ fn a_reviewer_without_a_block_has_not_approved() {
     }
     let ran = scenario.gate("a", ready()).run(&ONE);
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
-    assert_eq!(of(&ran, "build/a/merge-gate"), [""; 0]);
+    assert_eq!(of(&ran, "build/a/work/merge-gate"), [""; 0]);
     assert_eq!(commits(&ran), [""; 0]);
 }
 
@@ -142,9 +144,9 @@ fn an_approval_with_a_critical_issue_is_refused_and_repaired() {
         .gate("a", ready())
         .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    let again = ran.prompt("build/a/review#1", 2);
+    let again = ran.prompt("build/a/work/review#1", 2);
     assert!(again.contains("`approved` is true, but `critical` names issues"), "{again}");
-    assert_eq!(of(&ran, "build/a/review"), ["accepted"; 2]);
+    assert_eq!(of(&ran, "build/a/work/review"), ["accepted"; 2]);
 }
 
 #[test]
@@ -152,7 +154,7 @@ fn a_phase_that_is_complete_with_failing_tests_is_refused_and_repaired() {
     let both = with(failing("1/1"), &json!({"phase_complete": true}));
     let ran = planned().says("tdd-task-executor", both).build("a").run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    let again = ran.prompt("build/a/tdd#1", 2);
+    let again = ran.prompt("build/a/work/tdd#1", 2);
     assert!(again.contains("`phase_complete` is true, but `test_failures`"), "{again}");
 }
 
@@ -161,7 +163,7 @@ fn a_merge_with_failing_tests_is_refused_and_repaired() {
     let both = with(ready(), &json!({"test_status": "some-fail"}));
     let ran = reviewed().gate("a", both).gate("a", ready()).run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert!(ran.prompt("build/a/merge-gate#1", 2).contains("`test_status` is not all-pass"));
+    assert!(ran.prompt("build/a/work/merge-gate#1", 2).contains("`test_status` is not all-pass"));
 }
 
 #[test]
@@ -169,10 +171,10 @@ fn every_prompt_ends_with_what_must_be_handed_back() {
     let ran = reviewed().gate("a", ready()).run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     for (attempt, key) in [
-        ("plan/a#1", "complexity: "),
-        ("build/a/tdd#1", "phase_complete: "),
-        ("build/a/review#1", "recommendation: "),
-        ("build/a/merge-gate#1", "ready_to_merge: "),
+        ("plan/a/write#1", "complexity: "),
+        ("build/a/work/tdd#1", "phase_complete: "),
+        ("build/a/work/review#1", "recommendation: "),
+        ("build/a/work/merge-gate#1", "ready_to_merge: "),
     ] {
         let prompt = ran.prompt(attempt, 1);
         let (_, suffix) = prompt.rsplit_once("---OUTPUT---").unwrap_or_else(|| panic!("{prompt}"));
@@ -190,5 +192,5 @@ fn a_lost_connection_is_tried_again() {
         .build("a")
         .run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(of(&ran, "plan/a"), ["transport", "accepted"]);
+    assert_eq!(of(&ran, "plan/a/write"), ["transport", "accepted"]);
 }
