@@ -106,8 +106,9 @@ fn another_request_each_time_is_progress_also_with_nothing_changed() {
 fn complete_with_low_confidence_asks_a_person() {
     let ran = scenario().passes("2").says("dod", complete("low")).plays();
     assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["confirm"]));
+    assert_eq!(ran.report["questions"][0]["choices"], json!(["yes", "no"]));
     let question = ran.report["questions"][0]["question"].as_str().unwrap();
-    for part in ["but: confidence is low.", "Recommended: Hand it over", "or say in words"] {
+    for part in ["but: confidence is low.", "Recommended: Hand it over", "add in words"] {
         assert!(question.contains(part), "{part}: {question}");
     }
     let ran = ran.answer_and_resume("confirm", "yes");
@@ -152,7 +153,7 @@ fn a_person_says_in_one_step_what_is_missing() {
     let ran = scenario()
         .passes("2")
         .says("dod", complete("low"))
-        .answer("confirm", "negative numbers")
+        .answer("confirm", "no: negative numbers")
         .completes("-2")
         .plays();
     assert_eq!((ran.ended(), &ran.report["iterations"]), (("done", None, 0), &json!(2)));

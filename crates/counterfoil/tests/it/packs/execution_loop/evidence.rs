@@ -166,7 +166,7 @@ fn a_test_goes_only_if_a_person_agrees() {
 #[test]
 fn what_a_person_says_of_a_missing_test_goes_to_the_implementer_and_is_asked_about_at_the_end() {
     let ran = removes_a_test()
-        .answer("removal", "put it back, it is right")
+        .answer("removal", "no: put it back, it is right")
         .says("manager", kept())
         .completes("1 // tested elsewhere")
         .plays();

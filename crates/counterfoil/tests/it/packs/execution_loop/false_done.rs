@@ -392,6 +392,19 @@ fn what_the_manager_and_dod_say_is_not_enough() {
             "not complete, a check fails",
         ),
         (
+            "the manager takes a test away",
+            scenario()
+                .file("docs/test_it.py", "def test_it():\n    assert True\n")
+                .commit()
+                .implements("2")
+                .says("qa", passed())
+                .says("code-quality", clean())
+                .says("manager", kept())
+                .deletes("docs/test_it.py"),
+            ASKS,
+            "tests went missing",
+        ),
+        (
             "dod counted nothing",
             dod_says(&with(complete("high"), "summary", none)),
             REFUSED,

@@ -127,7 +127,7 @@ fn only_the_errors_that_block_are_sent_to_the_implementer() {
 
 #[test]
 fn a_new_file_is_changed_and_a_path_may_be_written_in_other_ways() {
-    for file in ["./src/two.rs", "src/two.rs", "two.rs"] {
+    for file in ["./src/two.rs", "src/two.rs", "two.rs", "src\\two.rs", "b/src/two.rs"] {
         let added = json!({"status": "success", "summary": "Added it", "files_changed": [], "files_added": ["src/two.rs"]});
         let mut both = clean();
         both["files_analyzed"] = json!(["./src/lib.rs", "src/two.rs"]);
