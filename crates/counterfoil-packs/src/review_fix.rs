@@ -145,11 +145,14 @@ impl AgentOutput for FindingGroup {
 pub struct GroupedReviewResult {
     /// The groups of findings; empty if nothing was found
     pub groups: Vec<FindingGroup>,
+    /// The files that were read
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files_reviewed: Option<Vec<RepoPath>>,
 }
 
 impl AgentOutput for GroupedReviewResult {
     fn definition() -> Definition {
-        Definition::for_type::<Self>("review-fix/grouped-review-result", 1, Framing::FencedJson)
+        Definition::for_type::<Self>("review-fix/grouped-review-result", 2, Framing::FencedJson)
             .summary("What a review found, in groups that can be fixed in parallel")
             .approves("result.groups.all(g, size(g.findings) == 0)")
             .asks_if_several()
@@ -159,7 +162,10 @@ impl AgentOutput for GroupedReviewResult {
             .claim("groups/*/findings/*/file", Claim::new(ClaimKind::Location))
             .salvages("/groups")
             .salvages("/groups/*/findings")
-            .example(json!({"groups": [{"description": "The cache's keys", "findings": [finding("F001", "42")]}]}))
+            .example(json!({
+                "groups": [{"description": "The cache's keys", "findings": [finding("F001", "42")]}],
+                "files_reviewed": ["src/cache.py", "src/keys.py"]
+            }))
             .example(json!({"groups": []}))
             .counter_example(
                 "ids-differ",

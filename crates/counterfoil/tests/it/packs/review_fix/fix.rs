@@ -204,7 +204,7 @@ fn deferred_three_times_is_sent_with_the_earlier_excuses_and_then_no_more() {
         .says(FIXER, excuse("the migration is not there"))
         .says(FIXER, excuse("ask me tomorrow"))
         .run(&[]);
-    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ran.ended(), ("failed", None, 8), "{ran:?}");
     assert_eq!(ledger(&ran), ["c1-F001 deferred 3"]);
     assert_eq!(
         excuses(&ran, "c1-F001"),

@@ -1,7 +1,11 @@
 //! The pack review-fix.
 
 mod account;
+mod base;
+mod checks;
 mod code_reviewer;
+mod false_done;
+mod false_done_small;
 mod fields;
 mod fix;
 mod older;
@@ -20,6 +24,10 @@ const FIXER: &str = "simple-fixer";
 const FIXED: &str = "pub fn one() -> u32 {\n    1 // as it should be\n}\n";
 /// Neither prose with JSON in it nor anything else: no fence at all.
 const GARBAGE: &str = "I looked at everything, and it is fine. Approved!";
+
+/// What an honest reviewer read, whatever the chunk is.
+const READ: [&str; 6] =
+    ["src/lib.rs", "src/a.rs", "src/b.rs", "src/c.rs", "src/new.rs", "README.md"];
 
 /// A repository with a change in one file, `src/lib.rs`.
 fn one_file() -> Scenario {
@@ -50,16 +58,16 @@ fn finding(id: &str, file: &str, severity: &str) -> Value {
 /// A review that found this, one group for each.
 fn found(findings: &[Value]) -> Value {
     let group = |finding: &Value| json!({"description": "belongs together", "findings": [finding]});
-    json!({"groups": findings.iter().map(group).collect::<Vec<_>>()})
+    json!({"groups": findings.iter().map(group).collect::<Vec<_>>(), "files_reviewed": READ})
 }
 
 /// A review that found this, all in one group.
 fn found_together(findings: &[Value]) -> Value {
-    json!({"groups": [{"description": "belongs together", "findings": findings}]})
+    json!({"groups": [{"description": "belongs together", "findings": findings}], "files_reviewed": READ})
 }
 
 fn nothing() -> Value {
-    json!({"groups": []})
+    json!({"groups": [], "files_reviewed": READ})
 }
 
 /// What a fixer says of findings: id and outcome.

@@ -54,8 +54,28 @@ fn comment_for_major() {
 #[test]
 fn request_changes_for_critical() {
     let ran = not_fixed("critical").run(&[]);
-    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ran.ended(), ("failed", None, 8), "{ran:?}");
     assert_eq!(ran.variables()["recommendation"], "request-changes");
+    assert_eq!(ran.reason(), "request-changes: 1 findings, 0 fixed, 1 blocked, 0 deferred, 0 open");
+    assert_eq!(ran.report["exit"], 8);
+}
+
+#[test]
+fn the_severity_that_fails_can_be_chosen() {
+    for (severity, arguments, code) in [
+        ("critical", ["--fail-on", "never"], 0),
+        ("critical", ["--fail-on", "major"], 8),
+        ("major", ["--fail-on", "major"], 8),
+        ("major", ["--input", "fail_on=critical"], 0),
+        ("minor", ["--input", "fail_on=major"], 0),
+    ] {
+        let ran = not_fixed(severity).built_in_only().run(&arguments);
+        assert_eq!(ran.ended().2, code, "{severity} {arguments:?}: {ran:?}");
+    }
+    let ran = not_fixed("minor").built_in_only().run(&[]);
+    let said = ran.run_command(&["run", "review-fix", "--fail-on", "trivial"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("critical"), "{said:?}");
 }
 
 #[test]
@@ -101,7 +121,7 @@ fn the_report_says_how_everything_stands() {
     let report = ran.json(&of_report(&ran, "report.json"));
     assert_eq!(
         (&report["outcome"], &report["recommendation"]),
-        (&json!("done"), &json!("request-changes"))
+        (&json!("failed"), &json!("request-changes"))
     );
     assert_eq!(
         report["accounts"],

@@ -128,13 +128,17 @@ fn what_is_no_review_is_no_approval() {
 #[test]
 fn a_result_of_another_form_is_explained_and_asked_for_again() {
     let wrong = json!({"groups": [{"description": "keys", "findings": [{"id": "F001", "file": "src/lib.rs"}]}]});
-    let ran = one_file().says(REVIEWER, wrong).says(REVIEWER, nothing()).run(&[]);
+    let ran = one_file()
+        .says(REVIEWER, wrong)
+        .says(REVIEWER, found(&[finding("F001", "src/lib.rs", "minor")]))
+        .says(FIXER, outcomes(&[("c1-F001", "blocked")]))
+        .run(&[]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let asked = ran.prompt("review/1/unified-reviewer#1", 2);
     for field in ["issue", "severity", "line", "category"] {
         assert!(asked.contains(field), "{asked}");
     }
-    assert_eq!(ledger(&ran), [""; 0]);
+    assert_eq!(ledger(&ran), ["c1-F001 blocked 1"]);
 }
 
 #[test]
@@ -149,9 +153,13 @@ fn good_findings_of_a_review_that_stays_wrong_are_kept() {
         .writes("src/lib.rs", FIXED)
         .says(REVIEWER, nothing())
         .run(&[]);
-    // The second review is one, and nothing stands unreviewed any more.
-    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!(ledger(&ran), ["c1-F001 fixed 1"]);
+    // The second review is one, and nothing stands unreviewed any more; but what could not be read
+    // is in the ledger, as it came.
+    assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
+    assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c1-unread-1 open 0"]);
+    let unread = &ran.variables()["findings"][1]["finding"]["issue"];
+    assert!(unread.as_str().unwrap().contains("F002 is wrong in src/lib.rs"), "{unread}");
+    assert_eq!(ran.variables()["recommendation"], "comment");
     assert!(
         ran.transitions().contains(&"review/1: unified-reviewer>unreviewed".to_owned()),
         "{:?}",
@@ -192,10 +200,11 @@ fn guidance_reaches_reviewers_and_fixers() {
 }
 
 #[test]
-fn nothing_that_changed_is_nothing_to_review() {
+fn nothing_that_changed_is_nothing_to_approve() {
     let ran = Scenario::new("review-fix").run(&[]);
-    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
-    assert_eq!((ran.attempts().len(), &ran.variables()["recommendation"]), (0, &json!("approve")));
+    assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
+    assert_eq!((ran.attempts().len(), &ran.variables()["recommendation"]), (0, &json!(null)));
+    assert!(ran.reason().contains("nothing was reviewed; --input base="), "{}", ran.reason());
 }
 
 #[test]

@@ -176,7 +176,8 @@ fn a_fix_whose_checks_do_not_pass_is_not_one() {
 fn tasks(second: &str, more: &Value) -> Value {
     let task = |id: &str, status: &str| {
         json!({
-            "task_id": id, "status": status, "files_changed": [], "tests_added": [], "duration_ms": 5, "validation": [],
+            "task_id": id, "status": status, "files_changed": [{"file_path": "src/lib.rs", "lines_added": 1, "lines_removed": 1}],
+            "tests_added": [], "duration_ms": 5, "validation": [],
             "error": if status == "failed" { json!("the service did not start") } else { json!(null) }
         })
     };
@@ -197,6 +198,7 @@ fn tasks_are_accounted_for_one_by_one() {
     let done = Scenario::new("review-fix/implement")
         .also_ejected()
         .says("implementer", tasks("completed", &json!({})))
+        .writes("src/lib.rs", "pub fn one() {}\n")
         .run(&["--task", "T001, T002"]);
     assert_eq!(done.ended(), ("done", None, 0), "{done:?}");
     assert!(done.prompt("implement#1", 1).contains("T001, T002"));
@@ -232,6 +234,7 @@ fn counts_that_are_not_those_of_the_tasks_are_refused() {
         let ran = Scenario::new("review-fix/implement")
             .built_in_only()
             .says("implementer", tasks(second, &more))
+            .writes("src/lib.rs", "pub fn one() {}\n")
             .says("implementer", tasks("completed", &json!({})))
             .run(&["--task", "T001, T002"]);
         assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");

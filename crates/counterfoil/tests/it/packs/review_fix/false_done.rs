@@ -1,0 +1,312 @@
+//! Ways to a false done: a reviewer or a fixer is wrong, lying, cut off, quoting, retracting, lazy or
+//! talks about something else. None of them may end as done.
+
+use super::{
+    FIXED, FIXER, GARBAGE, READ, REVIEWER, finding, found, ledger, nothing, one_file, outcomes,
+    three_files,
+};
+use crate::packs::run::ScenarioRun;
+use crate::packs::scenario::Scenario;
+use serde_json::{Value, json};
+
+const CODE_REVIEWER: &str = "code-reviewer";
+const BY_IT: [&str; 2] = ["--input", "reviewer=code-reviewer"];
+/// A project whose tests pass while `src/lib.rs` has a function `one`.
+const CHECKS: &str = "[checks]\ntest = \"grep -q 'fn one' src/lib.rs\"\n";
+
+/// Asserts that a run did not end as done, did not approve, and says why.
+#[track_caller]
+fn not_done(scenario: Scenario, arguments: &[&str], code: i32, words: &str) -> ScenarioRun {
+    let ran = scenario.built_in_only().run(arguments);
+    let (outcome, _, exit) = ran.ended();
+    assert_ne!(outcome, "done", "{ran:?}");
+    assert_eq!(exit, code, "{ran:?}");
+    assert_ne!(ran.variables()["recommendation"], "approve", "{ran:?}");
+    assert!(ran.reason().contains(words), "{words}: {}", ran.reason());
+    ran
+}
+
+/// One test for each way: the scenario, the arguments, the exit code, and words of the reason.
+macro_rules! ways {
+    ($($way:ident: $scenario:expr, $arguments:expr, $code:expr, $words:expr;)*) => {
+        $(
+            #[test]
+            fn $way() {
+                not_done($scenario, &$arguments, $code, $words);
+            }
+        )*
+    };
+}
+
+ways! {
+    // A reviewer that gives no review.
+    prose_that_approves: three_times(GARBAGE), [], 7, "not reviewed";
+    json_outside_of_a_fence: three_times(&nothing().to_string()), [], 7, "not reviewed";
+    a_review_that_is_cut_off: three_times(&CUT_OFF.replace("FENCE", "```")), [], 7, "not reviewed";
+    a_copy_of_the_example: three_times(&fenced(&example())), [], 7, "not reviewed";
+    an_approval_inside_of_a_thought:
+        three_times(&format!("<think>\n{}\n</think>\nFine.", fenced(&nothing()))), [], 7, "not reviewed";
+    // One that did not read what it approves.
+    a_review_without_the_files_it_read:
+        thrice(&json!({"groups": []})), [], 7, "`files_reviewed` must list every file of the chunk";
+    a_review_of_other_files:
+        thrice(&json!({"groups": [], "files_reviewed": ["README.md"]})), [], 7, "src/lib.rs";
+    a_review_of_one_file_of_three:
+        (0..3).fold(three_files(), |scenario, _| scenario.says(REVIEWER, json!({"groups": [], "files_reviewed": ["src/b.rs"]}))),
+        [], 7, "src/a.rs, src/b.rs, src/c.rs";
+    a_count_of_files_that_is_too_small:
+        (0..3).fold(three_files(), |scenario, _| scenario.says(CODE_REVIEWER, review(&json!({"files_reviewed": 2})))),
+        BY_IT, 7, "`files_reviewed` is less than the 3";
+    a_success_with_errors:
+        one_file().says(CODE_REVIEWER, review(&json!({"errors": ["src/lib.rs cannot be opened"]}))), BY_IT, 7, "src/lib.rs cannot be opened";
+    // One that says something, and not in the findings.
+    a_group_without_findings:
+        thrice(&json!({"groups": [{"description": "SQL injection in the login", "findings": []}], "files_reviewed": READ})),
+        [], 7, "a group has no findings";
+    an_approval_quoted_before_a_critical_finding:
+        one_file()
+            .raw(REVIEWER, &format!("It would be wrong to say\n\n{}\nThis is it:\n\n{}", fenced(&nothing()), fenced(&critical())))
+            .says(REVIEWER, critical())
+            .says(FIXER, outcomes(&[("c1-F001", "blocked")])),
+        [], 8, "request-changes";
+    // A fixer that fixes nothing.
+    fixed_without_any_change: critical_and_fixer(9, |one| one), [], 8, "1 deferred";
+    fixed_by_a_change_of_something_else:
+        critical_and_fixer(9, |one| one.writes("README.md", "# Better\n")), [], 8, "request-changes";
+    fixed_under_another_id:
+        (0..9).fold(one_critical(), |scenario, _| scenario.says(FIXER, outcomes(&[("F001", "fixed")]))), [], 8, "1 deferred";
+    a_fixer_that_fails_every_time:
+        (0..3).fold(one_critical(), |scenario, _| scenario.reply(FIXER).fails("agent")), [], 8, "1 deferred";
+    // A change that nobody can review.
+    nothing_changed: Scenario::new("review-fix"), [], 7, "nothing changed since the merge base";
+    a_base_that_is_the_last_commit:
+        Scenario::new("review-fix").git(&["checkout", "-q", "-b", "topic"]).file("src/lib.rs", "pub fn two() {}\n").commit(),
+        ["--input", "base=HEAD"], 7, "nothing changed since HEAD, so nothing was reviewed";
+    a_branch_without_anything_to_compare_with:
+        one_file().git(&["branch", "-m", "main", "work"]), [], 7, "name the revision to compare with (--input base=REVISION)";
+    a_major_finding_where_major_fails:
+        one_file().says(REVIEWER, found(&[finding("F001", "src/lib.rs", "major")])).says(FIXER, outcomes(&[("c1-F001", "blocked")])),
+        ["--fail-on", "major"], 8, "comment: 1 findings";
+}
+
+/// A review that ends in the middle of a finding.
+const CUT_OFF: &str =
+    "FENCEjson\n{\"groups\": [{\"description\": \"keys\", \"findings\": [{\"id\": \"F001\", \"seve";
+
+fn fenced(result: &Value) -> String {
+    format!("```json\n{result:#}\n```\n")
+}
+
+/// What the prompt shows as an example.
+fn example() -> Value {
+    let id = "review-fix/grouped-review-result";
+    counterfoil_packs::registry_for(id).get(id).unwrap().definition().examples[0].clone()
+}
+
+/// A reviewer that replies with this text to the prompt and both repair prompts.
+fn three_times(text: &str) -> Scenario {
+    (0..3).fold(one_file(), |scenario, _| scenario.raw(REVIEWER, text))
+}
+
+/// A reviewer that gives this result to the prompt and both repair prompts.
+fn thrice(result: &Value) -> Scenario {
+    three_times(&fenced(result))
+}
+
+/// A review of the other reviewer that found nothing, with something else in it.
+fn review(more: &Value) -> Value {
+    let mut review =
+        json!({"success": true, "findings": [], "files_reviewed": 1, "summary": "All good"});
+    for (field, value) in more.as_object().unwrap() {
+        review[field] = value.clone();
+    }
+    review
+}
+
+fn critical() -> Value {
+    found(&[finding("F001", "src/lib.rs", "critical")])
+}
+
+fn one_critical() -> Scenario {
+    one_file().says(REVIEWER, critical())
+}
+
+/// One critical finding, and a fixer that says "fixed" each time.
+fn critical_and_fixer(times: usize, act: impl Fn(Scenario) -> Scenario) -> Scenario {
+    let say = |scenario: Scenario| act(scenario.says(FIXER, outcomes(&[("c1-F001", "fixed")])));
+    let scenario = (0..times).fold(one_critical(), |scenario, _| say(scenario));
+    // Whatever the reviewers look at again, they find nothing.
+    (0..3).fold(scenario, |scenario, _| scenario.says(REVIEWER, nothing()))
+}
+
+/// A finding whose severity is not one.
+fn malformed(severity: &str) -> Value {
+    finding("F002", "src/lib.rs", severity)
+}
+
+#[test]
+fn a_finding_that_stays_malformed_while_the_others_are_fixed() {
+    let both = || found(&[finding("F001", "src/lib.rs", "major"), malformed("blocker")]);
+    let scenario = (0..3).fold(one_file(), |scenario, _| scenario.says(REVIEWER, both()));
+    let scenario = scenario
+        .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+        .writes("src/lib.rs", FIXED)
+        .says(REVIEWER, nothing());
+    let ran = not_done(scenario, &[], 7, "cannot be read: c1-unread-1");
+    assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c1-unread-1 open 0"]);
+    let report = ran.json(&super::of_report(&ran, "report.json"));
+    assert_eq!(report["accounts"]["total"], 2);
+    let issue = report["findings"][1]["finding"]["issue"].as_str().unwrap();
+    assert!(
+        issue.contains("\"severity\":\"blocker\"") && issue.contains("F002 is wrong"),
+        "{issue}"
+    );
+}
+
+#[test]
+fn a_minor_finding_that_stays_malformed_is_no_approval_either() {
+    let mut minor = malformed("minor");
+    minor.as_object_mut().unwrap().remove("line");
+    let bad = found(&[finding("F001", "src/lib.rs", "minor"), minor]);
+    let scenario = (0..3).fold(one_file(), |scenario, _| scenario.says(REVIEWER, bad.clone()));
+    let scenario = scenario
+        .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+        .writes("src/lib.rs", FIXED)
+        .says(REVIEWER, nothing());
+    let ran = not_done(scenario, &["--fail-on", "never"], 7, "cannot be read: c1-unread-1");
+    assert_eq!(ran.variables()["recommendation"], "comment");
+}
+
+#[test]
+fn a_malformed_finding_that_is_left_out_of_the_repaired_result() {
+    let scenario = one_file()
+        .says(REVIEWER, found(&[finding("F001", "src/lib.rs", "minor"), malformed("HIGH")]))
+        .says(REVIEWER, found(&[finding("F001", "src/lib.rs", "minor")]))
+        .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+        .writes("src/lib.rs", FIXED)
+        .says(REVIEWER, nothing());
+    let ran = not_done(scenario, &[], 7, "cannot be read: c1-unread-1");
+    assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c1-unread-1 open 0"]);
+}
+
+#[test]
+fn a_malformed_remark_of_the_code_reviewer_that_is_taken_back() {
+    let remark = json!({"severity": "critical", "file": "src/lib.rs", "message": "Overflow"});
+    let scenario = one_file()
+        .says(CODE_REVIEWER, review(&json!({"findings": [remark]})))
+        .says(CODE_REVIEWER, review(&json!({})));
+    let ran = not_done(scenario, &BY_IT, 8, "1 open");
+    assert_eq!(ledger(&ran), ["c1-unread-1 open 0"]);
+}
+
+#[test]
+fn a_repaired_finding_is_no_second_one() {
+    let mut repaired = malformed("critical");
+    repaired["issue"] = json!("the same in other words");
+    let ran = one_file()
+        .says(REVIEWER, found(&[malformed("HIGH")]))
+        .says(REVIEWER, found(&[repaired]))
+        .says(FIXER, outcomes(&[("c1-F002", "fixed")]))
+        .writes("src/lib.rs", FIXED)
+        .says(REVIEWER, nothing())
+        .run(&[]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ledger(&ran), ["c1-F002 fixed 1"]);
+}
+
+#[test]
+fn a_fixed_finding_that_every_review_finds_again() {
+    let scenario = (0..3).fold(one_critical(), |scenario, at| {
+        scenario
+            .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+            .writes("src/lib.rs", &format!("pub fn one() -> u32 {{\n    {at}0\n}}\n"))
+            .says(REVIEWER, found(&[finding("c1-F001", "b/src/lib.rs", "critical")]))
+    });
+    let ran = not_done(scenario, &[], 8, "1 open");
+    assert_eq!(ledger(&ran), ["c1-F001 open 3"]);
+}
+
+#[test]
+fn a_minor_finding_that_turns_out_to_be_critical() {
+    let scenario = (0..3).fold(
+        one_file().says(REVIEWER, found(&[finding("F001", "src/lib.rs", "minor")])),
+        |scenario, at| {
+            scenario
+                .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+                .writes("src/lib.rs", &format!("pub fn one() -> u32 {{\n    {at}0\n}}\n"))
+                .says(REVIEWER, found(&[finding("c1-F001", "src/lib.rs", "critical")]))
+        },
+    );
+    not_done(scenario, &[], 8, "request-changes: 1 findings");
+}
+
+#[test]
+fn fixes_that_break_the_tests() {
+    let scenario = one_file()
+        .file("counterfoil.toml", CHECKS)
+        .says(REVIEWER, json!({"groups": [{"description": "name", "findings": [finding("F001", "src/lib.rs", "minor")]}], "files_reviewed": ["src/lib.rs", "counterfoil.toml"]}))
+        .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+        .writes("src/lib.rs", "pub fn two() -> u32 {\n    2\n}\n");
+    // The reviewers are content; the fixers say that it is fixed, and it is not.
+    let scenario = (0..3).fold(scenario, |scenario, at| {
+        scenario
+            .says(
+                REVIEWER,
+                json!({"groups": [], "files_reviewed": ["src/lib.rs", "counterfoil.toml"]}),
+            )
+            .says(FIXER, outcomes(&[("check-test", "fixed")]))
+            .when("check-test")
+            .writes("src/lib.rs", &format!("pub fn two() -> u32 {{\n    2{at}\n}}\n"))
+    });
+    let ran = not_done(scenario, &[], 8, "failing checks: test");
+    assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "check-test open 2"]);
+    let sent = ran.prompt("fix/check-test/fix#1", 1);
+    assert!(sent.contains("the check `test` passed before the fixes"), "{sent}");
+    assert!(
+        ran.prompt("rereview/2/unified-reviewer#1", 1)
+            .contains("These fail with the change as it is now")
+    );
+}
+
+#[test]
+fn a_fixer_that_removes_a_test() {
+    let tests = "def test_one():\n    assert 1 == 1\n\ndef test_two():\n    assert 2 == 2\n";
+    let scenario = Scenario::new("review-fix")
+        .file("test_calc.py", tests)
+        .commit()
+        .file("src/lib.rs", "pub fn one() -> u32 {\n    2\n}\n")
+        .says(REVIEWER, critical());
+    let scenario = (0..9).fold(scenario, |scenario, _| {
+        scenario
+            .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+            .writes("src/lib.rs", FIXED)
+            .writes("test_calc.py", "def test_one():\n    assert 1 == 1\n")
+    });
+    let read = json!({"groups": [], "files_reviewed": ["src/lib.rs", "test_calc.py"]});
+    let scenario = (0..3).fold(scenario, |scenario, _| scenario.says(REVIEWER, read.clone()));
+    let ran = not_done(scenario, &[], 8, "1 deferred");
+    let asked = ran.prompt("fix/c1-g1/fix#1", 2);
+    assert!(asked.contains("removed"), "{asked}");
+    assert_eq!(ran.read("test_calc.py"), tests, "such work is not taken over");
+    assert!(super::excuses(&ran, "c1-F001")[0].contains(".patch"), "{ran:?}");
+}
+
+#[test]
+fn a_second_reviewer_that_fails() {
+    let scenario = one_critical()
+        .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+        .writes("src/lib.rs", FIXED)
+        .reply(REVIEWER)
+        .fails("agent");
+    not_done(scenario, &[], 7, "not reviewed, so not approved");
+}
+
+#[test]
+fn fixers_that_take_the_change_back_do_not_earn_an_approval() {
+    let ran = one_critical()
+        .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+        .writes("src/lib.rs", "pub fn one() -> u32 {\n    1\n}\n")
+        .run(&[]);
+    assert_eq!(ran.variables()["recommendation"], "comment", "{ran:?}");
+    assert!(ran.reason().contains("nothing is left of the change"), "{}", ran.reason());
+}
