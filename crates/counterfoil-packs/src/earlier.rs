@@ -1,8 +1,8 @@
 //! Earlier published versions of contracts, defined by their differences from the current ones.
 
 use crate::contracts::{
-    FixResult, ImplementOutput, ImplementationResult, ReviewFinding, ReviewResult, SessionStatus,
-    TddPhaseBlock, TeamOutput,
+    Acceptance, FixResult, GroupedReviewResult, ImplementationResult, ReviewFinding, ReviewResult,
+    SessionStatus, TaskPlan, TddPhaseBlock, TeamOutput,
 };
 use counterfoil_contract::claim::{Claim, ClaimKind, ClaimMatch};
 use counterfoil_contract::{AgentOutput, Definition};
@@ -27,9 +27,10 @@ pub(crate) fn definitions() -> Vec<Definition> {
             &[&IMPLEMENTATION[..], &FILE_CHANGE[..]].concat(),
         )
     };
-    vec![
+    let mut all = vec![
         fix(),
         implementation(),
+        silent_about_files(GroupedReviewResult::definition().version(1)),
         ReviewFinding::definition().version(1).counter_example(
             "C0204",
             json!({"severity": "minor", "file": "src/cache.py", "line": 0, "message": "The name says nothing"}),
@@ -46,16 +47,12 @@ pub(crate) fn definitions() -> Vec<Definition> {
             .claim("validation_passed", Claim::check("test")),
         ReviewResult::definition().version(1).claim("files_reviewed", count()),
         TddPhaseBlock::definition().version(1).claim("tests_added", count()),
-        without_claim(
-            ImplementOutput::definition()
-                .version(1)
-                .claim("result/files_created", count())
-                .claim("result/files_modified", count())
-                .claim("result/tests_passed", Claim::check("test")),
-            "result/tests_total",
-        ),
         TeamOutput::definition().version(1).claim("artifacts/files_to_create_or_update", planned()),
-    ]
+        without_field(one_name(TaskPlan::definition().version(1)), "/$defs/PlannedTask", "non_goals"),
+        without_field(Acceptance::definition().version(1), "", "non_goals"),
+    ];
+    all.extend(crate::spec_pipeline::earlier_definitions());
+    all
 }
 
 /// Fields that got a default, as pointers into the schema.
@@ -73,6 +70,15 @@ const IMPLEMENTATION: [&str; 10] = [
     "/$defs/StepValidation/properties/duration_ms",
     "/$defs/StepValidation/properties/auto_fixed",
 ];
+
+/// A review that does not say which files were read.
+fn silent_about_files(definition: Definition) -> Definition {
+    let mut definition = without_field(definition, "", "files_reviewed");
+    for example in definition.examples.iter_mut().filter_map(Value::as_object_mut) {
+        example.shift_remove("files_reviewed");
+    }
+    definition
+}
 
 fn without_defaults(mut definition: Definition, fields: &[&str]) -> Definition {
     for field in fields {
@@ -95,7 +101,20 @@ fn open_loops(mut definition: Definition) -> Definition {
     definition
 }
 
-fn without_claim(mut definition: Definition, claim: &str) -> Definition {
-    definition.claims.remove(claim);
+/// A contract in which every field has one name.
+fn one_name(mut definition: Definition) -> Definition {
+    definition.policy.rename.clear();
+    definition
+}
+
+/// A contract whose schema lacks an optional field of the object at a pointer.
+fn without_field(mut definition: Definition, object: &str, field: &str) -> Definition {
+    let fields = definition
+        .schema
+        .as_mut()
+        .and_then(|schema| schema.pointer_mut(&format!("{object}/properties")));
+    if let Some(Value::Object(fields)) = fields {
+        fields.shift_remove(field);
+    }
     definition
 }

@@ -382,6 +382,9 @@ pub struct PlannedTask {
     /// What must be achieved
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
+    /// What must be left alone
+    #[serde(default)]
+    pub non_goals: Vec<String>,
     /// Ids of the tasks that must be done first
     #[schemars(inner(regex(pattern = r"^T-[0-9]{3,}$")))]
     pub depends_on: Vec<String>,
@@ -414,7 +417,9 @@ fn planned(id: &str, depends_on: &[&str]) -> Value {
 
 impl AgentOutput for TaskPlan {
     fn definition() -> Definition {
-        Definition::for_type::<Self>("gated-team/tasks", 1, Framing::AnyJson)
+        Definition::for_type::<Self>("gated-team/tasks", 2, Framing::AnyJson)
+            // The name that the input of an agent has for them.
+            .renames("/tasks/*", "acceptance_checks", "checks")
             .summary("The plan as tasks with dependencies, checks and an end, as tasks.yaml holds it")
             .display(
                 "{{ result.tasks | length }} tasks: {{ result.tasks | map(attribute='id') | join(', ') }}",
@@ -468,12 +473,15 @@ pub struct Acceptance {
     /// The criteria
     #[schemars(length(min = 1))]
     pub criteria: Vec<AcceptanceCriterion>,
+    /// What is not wanted
+    #[serde(default)]
+    pub non_goals: Vec<String>,
 }
 
 impl AgentOutput for Acceptance {
     fn definition() -> Definition {
         let criterion = |id: &str| json!({"id": id, "description": "a word finds its documents", "checks": ["cmd: cargo test --test search"]});
-        Definition::for_type::<Self>("gated-team/acceptance", 1, Framing::JsonOnly)
+        Definition::for_type::<Self>("gated-team/acceptance", 2, Framing::JsonOnly)
             .summary("The criteria by which the work is accepted, as acceptance.json holds them")
             .display("{{ result.criteria | length }} criteria")
             .rule(Rule::unique("ids-differ", "/criteria/*/id"))

@@ -123,3 +123,25 @@ fn an_answer_to_one_agent_is_a_constraint_of_all_that_follow() {
     blocked(&ran, "enough");
     assert!(ran.prompt("DESIGN#1", 1).contains("For whom? The user: For us."));
 }
+
+#[test]
+fn a_choice_and_its_words_are_one_answer() {
+    let scenario =
+        Scenario::team().intake_with(&acceptance("manual: the page reads well")).design();
+    let scenario = scenario
+        .plan(&[task("T-001", &[])])
+        .codes()
+        .passes(GATES)
+        .passes(&["Integrator", "Integrator"])
+        .codes();
+    let scenario =
+        scenario.answer("ASK_USER", "no: Too long.").answer("ASK_USER", "yes: Well done.");
+    let ran = scenario.documented().passes(&["Integrator"]).play();
+    done(&ran);
+    assert!(ran.prompt("FIX_BUILD#1", 1).contains("the page reads well does not hold: Too long."));
+    let decisions = status_of(&ran)["user_decisions"].clone();
+    assert_eq!(decisions[0]["answer"], "no: Too long.");
+    assert_eq!(decisions[1]["answer"], "yes: Well done.");
+    let report = ran.read(&session(&ran, "report.md"));
+    assert!(report.contains("yes: Well done."), "{report}");
+}

@@ -70,7 +70,7 @@ fn red_build() -> Scenario {
 #[test]
 fn fix_build_three_times_then_ask_user() {
     let ran = red_build().play();
-    asks(&ran, "INTEGRATE_CHECKS>FIX_BUILD", "FIX_BUILD", "meta");
+    asks(&ran, "INTEGRATE_RESULT>FIX_BUILD", "FIX_BUILD", "meta");
     assert_eq!(times(&ran, "FIX_BUILD_CODE>INTEGRATE_CHECKS"), 3);
     assert_eq!(status_of(&ran)["last_ci_result"], "red");
 }
@@ -129,8 +129,8 @@ fn another_approach_gives_one_more_try_with_the_text() {
 
 #[test]
 fn guidance_gives_one_more_try_with_the_text() {
-    let scenario =
-        exhausted("QA").answer("ASK_USER", "guidance").answer("ASK_USER", "Run it twice.");
+    // In one answer.
+    let scenario = exhausted("QA").answer("ASK_USER", "guidance: Run it twice.");
     let ran = scenario.codes().passes(&["QA", "Security"]).released().play();
     done(&ran);
     assert!(ran.prompt("FIX_TESTS#4", 1).contains("guidance: Run it twice."));

@@ -1,12 +1,15 @@
 //! The pack gated-team: the replies of its agents, and a module for each of its aspects.
 
 mod asks;
+mod commands;
 mod contracts;
+mod false_done;
 mod fixes;
 mod gates;
 mod paths;
 mod prompts;
 mod sessions;
+mod truth;
 
 use crate::packs::run::ScenarioRun;
 use crate::packs::scenario::Scenario;
@@ -89,6 +92,8 @@ trait Team: Sized {
     /// Everything from the integration to the end.
     fn released(self) -> Self;
     fn play(&self) -> ScenarioRun;
+    /// The same, with commands of agents that match a pattern allowed.
+    fn play_allowing(&self, pattern: &str) -> ScenarioRun;
 }
 
 impl Team for Scenario {
@@ -138,6 +143,11 @@ impl Team for Scenario {
 
     fn play(&self) -> ScenarioRun {
         self.run(&["--task", "Add parts", "--input", &format!("slug={SLUG}")])
+    }
+
+    fn play_allowing(&self, pattern: &str) -> ScenarioRun {
+        let (slug, allow) = (format!("slug={SLUG}"), format!("allow={pattern}"));
+        self.run(&["--task", "Add parts", "--input", &slug, "--input", &allow])
     }
 }
 

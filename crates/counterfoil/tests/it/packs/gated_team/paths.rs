@@ -30,10 +30,10 @@ fn the_whole_path_from_intake_to_done() {
     for step in [
         "INTAKE_ACCEPTANCE>DESIGN",
         "DESIGN_ARCHITECTURE>PLAN",
-        "PLAN_ORDER>IMPLEMENT_LOOP",
+        "PLAN_ORDER>PLANNED",
         "IMPLEMENT_LOOP>INTEGRATE",
         "INTEGRATE_MANUAL>RELEASE",
-        "RELEASE_CHECKS>DONE",
+        "RELEASE_RESULT>DONE",
     ] {
         assert!(went(&ran, step), "{step}: {ran:?}");
     }
@@ -200,9 +200,7 @@ const LEAN: &[&str] = &["--task", "Add parts", "--input", "slug=play", "--input"
 
 #[test]
 fn more_than_three_files_close_the_lean_path() {
-    for (files, target) in
-        [(3, "INTAKE_ACCEPTANCE>IMPLEMENT_LOOP"), (4, "INTAKE_ACCEPTANCE>DESIGN")]
-    {
+    for (files, target) in [(3, "INTAKE_ACCEPTANCE>PLANNED"), (4, "INTAKE_ACCEPTANCE>DESIGN")] {
         let names: Vec<String> = (0..files).map(|n| format!("src/part{n}.rs")).collect();
         let spec =
             doc("spec.md", "# Spec") + &doc("acceptance.json", &super::acceptance("cmd: true"));

@@ -47,7 +47,7 @@ fn every_file_of_the_session_holds_to_its_contract_after_every_transition() {
         .iter()
         .fold(scenario, |scenario, agent| watching(scenario, agent, ok(), ""));
     let scenario = watching(scenario, "Docs", ok(), &doc("report.md", "# Report"));
-    let ran = watching(scenario, "Integrator", ok(), "").play();
+    let ran = watching(scenario, "Integrator", ok(), "").play_allowing("**");
     done(&ran);
     let mut shown = Vec::new();
     for kept in kept(&ran) {
@@ -155,6 +155,38 @@ fn an_agent_that_keeps_writing_into_an_earlier_session_is_blocked() {
 }
 
 #[test]
+fn an_earlier_session_is_protected_where_git_ignores_it() {
+    let base = || {
+        let scenario = Scenario::team().file(".gitignore", ".agents-work/\n").commit();
+        scenario
+            .file(EARLIER, "as it was\n")
+            .file(".agents-work/2025-01-01_before/tasks.yaml", "t\n")
+    };
+    // Edited, removed, and added to.
+    let spoils = format!(
+        "echo mine > {EARLIER}; cd .agents-work/2025-01-01_before; rm -f tasks.yaml; echo > new.md"
+    );
+    let ran =
+        base().planned().says("Coder", ok()).exec(&spoils).codes().passes(GATES).released().play();
+    done(&ran);
+    assert_eq!(ran.attempt("IMPLEMENT#1")["repairs_asked"], 1, "{ran:?}");
+    assert_eq!(ran.read(EARLIER), "as it was\n");
+    assert_eq!(ran.read(".agents-work/2025-01-01_before/tasks.yaml"), "t\n");
+    assert!(!ran.path(".agents-work/2025-01-01_before/new.md").exists());
+    let asked = ran.prompt("IMPLEMENT#1", 2);
+    assert!(
+        asked.contains(EARLIER) && asked.contains("new.md") && asked.contains("tasks.yaml"),
+        "{asked}"
+    );
+    // Whoever keeps doing so is blocked.
+    let keeps =
+        (0..3).fold(base().planned(), |scenario, _| scenario.says("Coder", ok()).exec(&spoils));
+    let ran = keeps.passes(GATES).released().play();
+    blocked(&ran, EARLIER);
+    assert_eq!(ran.read(EARLIER), "as it was\n");
+}
+
+#[test]
 fn status_json_is_written_by_the_engine_alone() {
     // The Coder declares everything done: the next agent finds what the engine knows.
     let forged = r#"f=$(echo .agents-work/*_play)/status.json; sed -i 's/"completed_tasks": .*/"completed_tasks": ["T-001"],/' $f"#;
@@ -175,7 +207,7 @@ fn what_others_make_of_status_json_is_put_right_at_the_next_transition() {
     clumsy["checks"] = json!(["cmd: echo '{}' > $(echo .agents-work/*_play)/status.json"]);
     let scenario =
         Scenario::team().intake().design().plan(&[clumsy]).codes().passes(&["Reviewer", "QA"]);
-    let ran = watching(scenario, "Security", status("FAIL", "enough"), "").play();
+    let ran = watching(scenario, "Security", status("FAIL", "enough"), "").play_allowing("**");
     blocked(&ran, "enough");
     let text = std::fs::read_to_string(kept(&ran)[0].join("status.json")).unwrap();
     holds("gated-team/status", &text);
@@ -189,7 +221,7 @@ fn a_status_that_cannot_be_written_blocks() {
         json!(["cmd: f=$(echo .agents-work/*_play)/status.json; rm -f $f; mkdir -p $f/full"]);
     let scenario =
         Scenario::team().intake().design().plan(&[hostile]).codes().passes(GATES).released();
-    let ran = scenario.play();
+    let ran = scenario.play_allowing("**");
     assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
     assert!(ran.reason().contains("status.json"), "{ran:?}");
     assert!(!asked(&ran).contains(&"SECURITY#1".to_owned()), "{ran:?}");
