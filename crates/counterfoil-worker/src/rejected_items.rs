@@ -3,7 +3,7 @@
 //! does not make it disappear.
 
 use counterfoil_contract::report::RejectedItem;
-use counterfoil_contract::{Code, Report};
+use counterfoil_contract::{Code, Report, Stage, Status, Violation};
 use counterfoil_flow::RejectedPart;
 use serde_json::Value;
 
@@ -14,16 +14,32 @@ const MAX_TEXT: usize = 4000;
 /// Shorter texts are names and keywords, which also appear in other items.
 const MIN_PROSE: usize = 10;
 
+/// The codes of questions about a result that can be read.
+const QUESTIONS: [Code; 4] =
+    [Code::DifferingResults, Code::OnlyQuoted, Code::CopyOfEarlier, Code::ChannelsDiffer];
+
 /// The items of a conversation that were rejected so far.
 #[derive(Default)]
 pub(crate) struct RejectedItems {
     items: Vec<RejectedItem>,
+    /// The last reply, if all of it was rejected.
+    whole: Option<RejectedPart>,
 }
 
 impl RejectedItems {
     /// Takes note of the next reply: its own rejected items, and those of earlier replies that it
-    /// does not have.
-    pub(crate) fn next_reply(&mut self, report: &Report) {
+    /// does not have. If it tried to give a result of which not even a list can be read, all of it
+    /// is one item.
+    pub(crate) fn next_reply(&mut self, report: &Report, text: &str) {
+        let is_unreadable = report.status == Status::Rejected
+            && matches!(report.stage, Some(Stage::Parse | Stage::Validation))
+            && report.rejected_items.is_empty()
+            && !report.codes().iter().any(|code| QUESTIONS.contains(code));
+        self.whole = is_unreadable.then(|| RejectedPart {
+            at: String::new(),
+            reason: join_messages(&report.violations),
+            text: shorten(text),
+        });
         let valid = report.value.as_ref().or(report.partial.as_ref());
         let rejected = &report.rejected_items;
         self.items.retain(|item| {
@@ -37,16 +53,11 @@ impl RejectedItems {
     /// The items that are left at the end.
     pub(crate) fn into_parts(self) -> Vec<RejectedPart> {
         let part = |item: RejectedItem| RejectedPart {
-            reason: item
-                .violations
-                .iter()
-                .map(|one| one.message.as_str())
-                .collect::<Vec<_>>()
-                .join("; "),
+            reason: join_messages(&item.violations),
             text: shorten(&item.value.to_string()),
             at: item.pointer,
         };
-        self.items.into_iter().map(part).collect()
+        self.items.into_iter().map(part).chain(self.whole).collect()
     }
 }
 
@@ -63,6 +74,10 @@ fn count_scalars(value: &Value) -> usize {
         Value::Object(fields) => fields.values().map(count_scalars).sum(),
         _ => 1,
     }
+}
+
+fn join_messages(violations: &[Violation]) -> String {
+    violations.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ")
 }
 
 fn shorten(text: &str) -> String {

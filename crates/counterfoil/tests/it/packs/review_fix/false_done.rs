@@ -190,6 +190,23 @@ fn a_malformed_finding_that_is_left_out_of_the_repaired_result() {
 }
 
 #[test]
+fn a_finding_in_a_reply_that_stays_broken_while_the_others_are_fixed() {
+    let broken = "```json\n{\"groups\": [{\"description\": \"d\", \"findings\": [{\"issue\": \"the lock \"leaks\" here\"}]}]}\n```\n";
+    let scenario = (0..3)
+        .fold(three_files(), |scenario, _| scenario.raw(REVIEWER, broken).when("file: src/b.rs"));
+    let scenario = scenario
+        .says(REVIEWER, found(&[finding("F001", "src/a.rs", "major")]))
+        .when("file: src/a.rs")
+        .says(REVIEWER, nothing())
+        .when("file: src/c.rs")
+        .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+        .writes("src/a.rs", "pub fn a() { good() }\n");
+    let scenario = (0..3).fold(scenario, |scenario, _| scenario.says(REVIEWER, nothing()));
+    let ran = not_done(scenario, &super::SMALL, 7, "the lock \"leaks\" here");
+    assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c2-unread-1 open 0"]);
+}
+
+#[test]
 fn a_malformed_remark_of_the_code_reviewer_that_is_taken_back() {
     let remark = json!({"severity": "critical", "file": "src/lib.rs", "message": "Overflow"});
     let scenario = one_file()

@@ -142,6 +142,22 @@ fn a_result_of_another_form_is_explained_and_asked_for_again() {
 }
 
 #[test]
+fn every_file_of_a_chunk_must_have_been_read() {
+    let read = |files: &[&str]| json!({"groups": [], "files_reviewed": files});
+    let ran = three_files()
+        .says(REVIEWER, json!({"groups": []}))
+        .says(REVIEWER, read(&["src/a.rs", "src/c.rs"]))
+        .says(REVIEWER, read(&["src/a.rs", "./src/b.rs", "b/src/c.rs"]))
+        .run(&[]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ran.variables()["recommendation"], "approve");
+    for reply in [2, 3] {
+        let asked = ran.prompt("review/1/unified-reviewer#1", reply);
+        assert!(asked.contains("src/a.rs, src/b.rs, src/c.rs"), "{asked}");
+    }
+}
+
+#[test]
 fn good_findings_of_a_review_that_stays_wrong_are_kept() {
     let bad =
         found(&[finding("F001", "src/lib.rs", "major"), finding("F002", "src/lib.rs", "trivial")]);
