@@ -72,6 +72,7 @@ impl Template {
         let mut environment = runtime::environment();
         environment.set_fuel(Some(traverse::fuel(&tree, FUEL)));
         let lenient = traverse::with_lenient_chains(source, &tree);
+        let sliced = traverse::sliced_names(&tree);
         drop(tree);
         let compile_error = |error: Error| {
             let message = error.detail().unwrap_or("the template does not compile").to_owned();
@@ -82,9 +83,11 @@ impl Template {
             environment.get_template(NAME).map_err(compile_error)?.undeclared_variables(false);
         let mut reads: Vec<String> = unknown
             .into_iter()
+            .chain(sliced)
             .filter(|name| !signatures::is_function(name) && name != "loop")
             .collect();
         reads.sort_unstable();
+        reads.dedup();
         Ok(Self { inner: Arc::new(Compiled { source: source.to_owned(), environment, reads }) })
     }
 

@@ -4,6 +4,7 @@ use minijinja::machinery::ast::{Call, CallArg, Expr, Stmt};
 
 use super::TemplateProblem;
 use super::syntax::MAX_EXPRESSION_DEPTH;
+use std::collections::BTreeSet;
 
 /// The byte range of an expression. The parser's own spans start too late in chains such as `a.b.c`
 /// and too early in conditions, so the start is that of the leftmost part.
@@ -106,6 +107,46 @@ pub(super) fn statement_parts<'t, 's>(
             (call.call.args.iter().map(argument).chain([&call.call.expr]).collect(), Vec::new())
         }
     }
+}
+
+/// The variables of which a part is taken, as in `text[:20]`. The engine of the templates does not
+/// count them among those that are read. Names that the template assigns itself are left out.
+pub(super) fn sliced_names(tree: &Stmt<'_>) -> BTreeSet<String> {
+    let (mut sliced, mut assigned) = (BTreeSet::new(), BTreeSet::new());
+    let mut statements = vec![tree];
+    while let Some(stmt) = statements.pop() {
+        let targets: Vec<&Expr<'_>> = match stmt {
+            Stmt::ForLoop(each) => vec![&each.target],
+            Stmt::WithBlock(with) => with.assignments.iter().map(|(target, _)| target).collect(),
+            Stmt::Set(set) => vec![&set.target],
+            Stmt::SetBlock(set) => vec![&set.target],
+            _ => Vec::new(),
+        };
+        assigned.extend(targets.into_iter().flat_map(variables));
+        let (expressions, bodies) = statement_parts(stmt);
+        statements.extend(bodies.into_iter().flatten());
+        let mut open = expressions;
+        while let Some(part) = open.pop() {
+            if let Expr::Slice(slice) = part {
+                sliced.extend(variables(&slice.expr));
+            }
+            open.extend(subexpressions(part));
+        }
+    }
+    sliced.difference(&assigned).map(|name| (*name).to_owned()).collect()
+}
+
+/// The names in an expression.
+fn variables<'s>(expr: &Expr<'s>) -> BTreeSet<&'s str> {
+    let mut names = BTreeSet::new();
+    let mut open = vec![expr];
+    while let Some(part) = open.pop() {
+        if let Expr::Var(variable) = part {
+            names.insert(variable.id);
+        }
+        open.extend(subexpressions(part));
+    }
+    names
 }
 
 /// Reports expressions nested so deeply that recursion over them could exhaust the stack. Iterative

@@ -387,6 +387,17 @@ fn example() -> BTreeMap<String, Value> {
 }
 
 #[test]
+fn a_variable_of_which_only_a_part_is_taken_is_read() {
+    for (source, reads) in [
+        ("{{ title[:3] }}", vec!["title"]),
+        ("{{ (title ~ fix_info)[1:] }}{{ title }}", vec!["fix_info", "title"]),
+        ("{% for tag in tags[:2] %}{{ tag[:1] }}{% endfor %}", vec!["tags"]),
+    ] {
+        assert_eq!(Template::compile(source).unwrap().reads(), reads, "{source}");
+    }
+}
+
+#[test]
 fn valid_templates_render_the_expected_text() {
     for (source, expected) in WRITTEN {
         assert_eq!(refusals(source), [""; 0], "{source}");
