@@ -4,10 +4,12 @@
 mod build;
 mod context;
 mod design;
+mod earlier;
 
 pub use build::*;
 pub use context::*;
 pub use design::*;
+pub(crate) use earlier::earlier_definitions;
 
 use crate::value::string_enum;
 use counterfoil_contract::{AgentOutput, Definition, Framing, Rule, Timestamp};
@@ -111,6 +113,16 @@ pub trait SpecResult {
     /// Adds the rules, claims, display and examples of this result to the contract of the envelope.
     fn extend_envelope(envelope: Definition) -> Definition;
 
+    /// An error that this agent can meet, for the example of its contract.
+    fn failure() -> Value {
+        json!({
+            "type": "PrerequisiteError", "code": "SPEC_NOT_FOUND", "message": "There is no spec.md to start from",
+            "details": {"looked_in": "specs/007-search"}, "recoverable": true,
+            "recovery_strategy": "run_prerequisite_agent",
+            "suggested_action": {"agent": "specify", "reason": "It writes the spec"}
+        })
+    }
+
     /// The schema of the field `agent`: the names that the agent may use for itself.
     fn agent_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({"type": "string", "enum": [Self::AGENT, Self::PREFIXED_AGENT]})
@@ -127,9 +139,13 @@ pub struct Envelope<R> {
     /// `success` with a `result`, or `error` with an `error`
     pub status: EnvelopeStatus,
     /// When it was done
-    pub timestamp: Timestamp,
+    #[schemars(required)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<Timestamp>,
     /// Milliseconds it took
-    pub execution_time_ms: u64,
+    #[schemars(required)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_time_ms: Option<u64>,
     /// The result; only when `status` is success
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<R>,
@@ -147,7 +163,7 @@ where
         let error = "result.status == \"error\"";
         let envelope = Definition::for_type::<Self>(
             &format!("spec-pipeline/{}", R::AGENT),
-            1,
+            2,
             Framing::AnyJson,
         )
         .agent(R::AGENT)
@@ -156,12 +172,11 @@ where
         .rule(Rule::forbid("success-has-no-error", success, &["error"]))
         .rule(Rule::require("error-has-error", error, &["error"]))
         .rule(Rule::forbid("error-has-no-result", error, &["result"]))
-        .example(error_example::<R>())
-        .counter_example("error-has-error", {
-            let mut value = error_example::<R>();
-            value.as_object_mut().map(|members| members.remove("error"));
-            value
-        });
+        // The engine knows both; agents of the origin may say them.
+        .fills("timestamp?", "run.ended")
+        .fills("execution_time_ms?", "run.duration_ms")
+        .example(error_example::<R>(&R::failure()))
+        .counter_example("error-has-error", without_error(error_example::<R>(&R::failure())));
         R::extend_envelope(envelope)
     }
 }
@@ -175,15 +190,23 @@ fn success_example<R: SpecResult>(result: &Value) -> Value {
 }
 
 /// An envelope around an error, for examples.
-fn error_example<R: SpecResult>() -> Value {
+fn error_example<R: SpecResult>(error: &Value) -> Value {
     json!({
         "agent": R::PREFIXED_AGENT, "status": "error", "timestamp": "2026-03-01T09:30:00+01:00", "execution_time_ms": 900,
-        "error": {
-            "type": "PrerequisiteError", "code": "SPEC_NOT_FOUND", "message": "There is no spec.md to start from",
-            "details": {"looked_in": "specs/007-search"}, "recoverable": true,
-            "recovery_strategy": "run_prerequisite_agent",
-            "suggested_action": {"agent": "specify", "reason": "It writes the spec"}
-        }
+        "error": error
+    })
+}
+
+fn without_error(mut envelope: Value) -> Value {
+    envelope.as_object_mut().map(|members| members.remove("error"));
+    envelope
+}
+
+/// The error in the example of an agent that lacks a document.
+fn missing_document(code: &str, message: &str, agent: &str, reason: &str) -> Value {
+    json!({
+        "type": "PrerequisiteError", "code": code, "message": message, "recoverable": true,
+        "recovery_strategy": "run_prerequisite_agent", "suggested_action": {"agent": agent, "reason": reason}
     })
 }
 

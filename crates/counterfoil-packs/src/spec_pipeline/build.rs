@@ -40,6 +40,7 @@ string_enum! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImplementResult {
     /// The list of tasks
+    #[schemars(extend("default" = "none"))]
     pub tasks_file: RepoPath,
     /// Tasks that are done
     pub tasks_completed: u64,
@@ -73,6 +74,13 @@ impl SpecResult for ImplementResult {
     const AGENT: &'static str = "implement";
     const PREFIXED_AGENT: &'static str = "speckit-implement";
 
+    fn failure() -> Value {
+        json!({
+            "type": "QualityGateFailure", "code": "TESTS_FAIL", "message": "Two tests of the ranking still fail",
+            "recoverable": true
+        })
+    }
+
     fn extend_envelope(envelope: Definition) -> Definition {
         let example = json!({
             "tasks_file": "specs/007-search/tasks.md", "tasks_completed": 3, "tasks_total": 4,
@@ -82,7 +90,7 @@ impl SpecResult for ImplementResult {
         let mut too_many = success_example::<Self>(&example);
         too_many["result"]["tasks_completed"] = json!(5);
         envelope
-            .version(2)
+            .version(3)
             .summary("The tasks of the plan, implemented")
             .display(&envelope_display(
                 "{{ result.result.tasks_completed }}/{{ result.result.tasks_total }} tasks, \
@@ -212,6 +220,13 @@ impl SpecResult for TestResult {
     const AGENT: &'static str = "test";
     const PREFIXED_AGENT: &'static str = "speckit-test";
 
+    fn failure() -> Value {
+        json!({
+            "type": "TimeoutError", "code": "TESTS_HANG", "message": "The tests did not end within 30 minutes",
+            "recoverable": true
+        })
+    }
+
     fn extend_envelope(envelope: Definition) -> Definition {
         let example = json!({
             "feature_id": "007-search", "overall_status": "PASSED",
@@ -222,7 +237,8 @@ impl SpecResult for TestResult {
                 "build_validation": {"status": "PASSED", "details": {"docker_compose": "valid"}}
             },
             "success_criteria": [
-                {"id": "SC-001", "description": "a search takes under 50 ms", "status": "NOT_TESTED"}
+                {"id": "SC-001", "description": "a search takes under 50 ms", "status": "NOT_TESTED"},
+                {"id": "SC-002", "description": "a search finds every exact match", "status": "PASSED"}
             ]
         });
         let mut failed_gate = success_example::<Self>(&example);
@@ -345,6 +361,13 @@ impl SpecResult for FeatureReviewResult {
     const AGENT: &'static str = "review";
     const PREFIXED_AGENT: &'static str = "speckit-review";
 
+    fn failure() -> Value {
+        json!({
+            "type": "ConstitutionViolationError", "code": "RULES_CONFLICT",
+            "message": "Two rules of the project contradict each other", "recoverable": false
+        })
+    }
+
     fn extend_envelope(envelope: Definition) -> Definition {
         rename_finding_fields(envelope, "/result/issues/*")
             .summary("A review of the whole feature against the project's rules, with what it cleaned up")
@@ -354,10 +377,11 @@ impl SpecResult for FeatureReviewResult {
                 "{{ result.result.overall_status }}: rules {{ result.result.constitution_compliance.status }}, \
                  {{ result.result.changes_made.files_modified | length }} files modified",
             ))
-            .claim("result/changes_made/files_moved/*/to", Claim::new(ClaimKind::FilesRenamed))
-            .claim("result/changes_made/files_deleted/*/path", Claim::new(ClaimKind::FilesDeleted))
-            .claim("result/changes_made/files_created/*/path", Claim::new(ClaimKind::FilesAdded))
-            .claim("result/changes_made/files_modified/*/path", Claim::new(ClaimKind::FilesModified))
+            // Whole lists: an empty one claims that there was no such change.
+            .claim("result/changes_made/files_moved", Claim::new(ClaimKind::FilesRenamed))
+            .claim("result/changes_made/files_deleted", Claim::new(ClaimKind::FilesDeleted))
+            .claim("result/changes_made/files_created", Claim::new(ClaimKind::FilesAdded))
+            .claim("result/changes_made/files_modified", Claim::new(ClaimKind::FilesModified))
             .example(success_example::<Self>(&json!({
                 "feature_id": "007-search", "overall_status": "APPROVED_WITH_WARNINGS",
                 "changes_made": {
@@ -411,6 +435,13 @@ pub type TasksToIssuesOutput = Envelope<TasksToIssuesResult>;
 impl SpecResult for TasksToIssuesResult {
     const AGENT: &'static str = "taskstoissues";
     const PREFIXED_AGENT: &'static str = "speckit-taskstoissues";
+
+    fn failure() -> Value {
+        json!({
+            "type": "ExternalServiceError", "code": "TRACKER_UNREACHABLE", "message": "The tracker cannot be reached",
+            "recoverable": false
+        })
+    }
 
     fn extend_envelope(envelope: Definition) -> Definition {
         envelope

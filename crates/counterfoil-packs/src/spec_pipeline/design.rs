@@ -2,15 +2,15 @@
 //! them.
 
 use super::{
-    Envelope, PipelineFinding, SpecResult, envelope_display, percentage_matches_counts,
-    rename_finding_fields, result_rule, success_example,
+    Envelope, PipelineFinding, SpecResult, envelope_display, missing_document,
+    percentage_matches_counts, rename_finding_fields, result_rule, success_example,
 };
 use crate::value::string_enum;
 use counterfoil_contract::claim::{Claim, ClaimKind, ClaimMatch};
 use counterfoil_contract::{Definition, RepoPath, Rule};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 string_enum! {
     /// Whether a spec's checklist is complete.
@@ -31,10 +31,12 @@ string_enum! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpecifyResult {
     /// The branch that was made
+    #[schemars(extend("default" = ""))]
     pub branch_name: String,
     /// The spec
     pub spec_file: RepoPath,
     /// The feature's number
+    #[schemars(extend("default" = 0))]
     pub feature_number: u64,
     /// The feature's short name
     pub short_name: String,
@@ -55,6 +57,13 @@ pub type SpecifyOutput = Envelope<SpecifyResult>;
 impl SpecResult for SpecifyResult {
     const AGENT: &'static str = "specify";
     const PREFIXED_AGENT: &'static str = "speckit-specify";
+
+    fn failure() -> Value {
+        json!({
+            "type": "ValidationError", "code": "REQUEST_UNCLEAR", "message": "The request names no feature",
+            "recoverable": false
+        })
+    }
 
     fn extend_envelope(envelope: Definition) -> Definition {
         envelope
@@ -159,6 +168,13 @@ impl SpecResult for ResearchResult {
     const AGENT: &'static str = "research";
     const PREFIXED_AGENT: &'static str = "speckit-research";
 
+    fn failure() -> Value {
+        json!({
+            "type": "ExternalServiceError", "code": "DOCUMENTATION_UNREACHABLE",
+            "message": "The documentation service does not answer", "recoverable": true
+        })
+    }
+
     fn extend_envelope(envelope: Definition) -> Definition {
         envelope
             .summary("Technologies looked into and decisions taken before planning")
@@ -187,12 +203,16 @@ pub struct PlanResult {
     /// The plan
     pub plan_file: RepoPath,
     /// The research it rests on
+    #[schemars(extend("default" = "none"))]
     pub research_file: RepoPath,
     /// The data model
+    #[schemars(extend("default" = "none"))]
     pub data_model_file: RepoPath,
     /// The folder of the contracts
+    #[schemars(extend("default" = "none"))]
     pub contracts_dir: RepoPath,
     /// How to start
+    #[schemars(extend("default" = "none"))]
     pub quickstart_file: RepoPath,
     /// The technologies it uses
     pub technologies: Vec<String>,
@@ -306,6 +326,15 @@ impl SpecResult for TasksResult {
     const AGENT: &'static str = "tasks";
     const PREFIXED_AGENT: &'static str = "speckit-tasks";
 
+    fn failure() -> Value {
+        missing_document(
+            "PLAN_NOT_FOUND",
+            "There is no plan.md to cut into tasks",
+            "plan",
+            "It writes the plan",
+        )
+    }
+
     fn extend_envelope(envelope: Definition) -> Definition {
         envelope
             .summary("The plan as a list of tasks in phases")
@@ -393,6 +422,15 @@ pub type AnalyzeOutput = Envelope<AnalyzeResult>;
 impl SpecResult for AnalyzeResult {
     const AGENT: &'static str = "analyze";
     const PREFIXED_AGENT: &'static str = "speckit-analyze";
+
+    fn failure() -> Value {
+        missing_document(
+            "TASKS_NOT_FOUND",
+            "There is no tasks.md to compare",
+            "tasks",
+            "It writes the tasks",
+        )
+    }
 
     fn extend_envelope(envelope: Definition) -> Definition {
         let example = json!({

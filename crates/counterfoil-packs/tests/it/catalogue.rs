@@ -177,7 +177,8 @@ fn every_display_shows_the_result() {
         ("review-fix/fix-outcomes", "1 of 2 fixed"),
         ("review-fix/review-finding", "critical src/cache.py:42 The cache key ignores the tenant"),
         ("feature-pipeline/silent-failure-hunter", "1 silent failures, severity high"),
-        ("spec-pipeline/specify", "PrerequisiteError: There is no spec.md to start from"),
+        ("spec-pipeline/specify", "ValidationError: The request names no feature"),
+        ("spec-pipeline/plan", "PrerequisiteError: There is no spec.md to start from"),
         ("gated-team/tasks", "2 tasks: T-001, T-002"),
     ] {
         let contract = registry.get(id).unwrap();

@@ -47,6 +47,12 @@ fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
+/// Whether a run fills in the field, so that an agent may leave it out.
+fn is_filled(contract: &Contract, pointer: &str) -> bool {
+    let fields = contract.definition().filled.keys();
+    fields.into_iter().any(|field| Some(field.trim_end_matches('?')) == pointer.strip_prefix('/'))
+}
+
 fn with(root: &Value, pointer: &str, new: Value) -> Value {
     let mut value = root.clone();
     *value.pointer_mut(pointer).unwrap() = new;
@@ -69,7 +75,8 @@ fn mutants(contract: &Contract, root: &Value, pointer: &str, ty: &Type, found: &
         // In a block, a single value is accepted as a list with one item.
         let listed = contract.framing() == Framing::OutputBlock && ty.items().is_some();
         for (kind, other) in sample_values() {
-            if !allows(ty, kind) && (!listed || kind == "null") {
+            let is_none = kind == "null" && is_filled(contract, pointer);
+            if !allows(ty, kind) && (!listed || kind == "null") && !is_none {
                 push(with(root, pointer, other), pointer, kind, false);
             }
         }
@@ -85,7 +92,7 @@ fn mutants(contract: &Contract, root: &Value, pointer: &str, ty: &Type, found: &
                     if !members.contains_key(name) {
                         continue;
                     }
-                    if field.required {
+                    if field.required && !is_filled(contract, &inner) {
                         push(
                             without(root, pointer, name),
                             &inner,

@@ -26,6 +26,7 @@ fn the_name_with_its_prefix_is_the_same_agent() {
             "specify" => scenario.writes("specs/search/spec.md", "# Search\n"),
             "plan" => scenario.writes("specs/search/plan.md", "# Plan\n"),
             "tasks" => scenario.writes("specs/search/tasks.md", "- T001\n"),
+            "implement" => scenario.writes("src/search.rs", "pub fn search() {}\n"),
             _ => scenario,
         };
     }

@@ -2,8 +2,8 @@
 
 use super::{error, succeeded};
 use counterfoil_flow::{
-    AssignedAgent, AttemptOutcome, Budget, DECIDE, Ended, Event, RunState, Started, Turn, Usage,
-    Workflow, check, turn,
+    AssignedAgent, AttemptOutcome, AttemptWork, Budget, DECIDE, Ended, Event, RunState, Started,
+    Turn, Usage, Workflow, check, turn,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -51,7 +51,21 @@ impl Clocked {
         }));
         let mut run = Self { workflow, fold: RunState::default(), turn: Turn::default(), now: 0 };
         run.tell(vec![started]);
+        run.reaches_an_agent();
         run
+    }
+
+    /// Ends what is not an agent's work: there are no checks, and `survey` finds nothing.
+    fn reaches_an_agent(&mut self) {
+        while let Some(start) = self.turn.attempts.first() {
+            let value = match &start.work {
+                AttemptWork::Agent(_) => return,
+                AttemptWork::Command(_) => Some(json!({"ok": true, "exit_code": 0, "output": ""})),
+                AttemptWork::Read(_) => Some(json!({"text": "# Search\n"})),
+                _ => None,
+            };
+            self.ends_once(AttemptOutcome::Accepted, value);
+        }
     }
 
     fn tell(&mut self, facts: Vec<Event>) {
@@ -60,12 +74,18 @@ impl Clocked {
 
     /// The attempt at work ends, with an envelope or without.
     fn ends(&mut self, outcome: AttemptOutcome, value: Option<Value>) {
+        self.ends_once(outcome, value);
+        self.reaches_an_agent();
+    }
+
+    fn ends_once(&mut self, outcome: AttemptOutcome, value: Option<Value>) {
         let attempt = self.turn.attempts[0].attempt.clone();
         self.tell(vec![Event::AttemptEnded(Box::new(Ended {
             attempt,
             outcome,
             value,
             partial: None,
+            rejected: Vec::new(),
             reason: outcome.name().to_owned(),
             violations: Vec::new(),
             claims: Vec::new(),

@@ -3,14 +3,18 @@
 mod agents;
 mod clock;
 mod errors;
+mod evidence;
+mod false_done;
 mod feedback;
 mod gates;
 mod people;
 mod prerequisites;
 mod prompts;
+mod questions;
 mod resuming;
 mod sizes;
 mod strategies;
+mod words;
 
 use crate::packs::run::ScenarioRun;
 use crate::packs::scenario::Scenario;
@@ -36,6 +40,11 @@ const ASKED: [&str; 4] = ["--task", "Add a search", "--input", "feature_id=searc
 
 fn play() -> Scenario {
     Scenario::new("spec-pipeline")
+}
+
+/// A repository with one check.
+fn checked(check: &str, command: &str) -> Scenario {
+    play().file("counterfoil.toml", &format!("[checks]\n{check} = {}\n", json!(command))).commit()
 }
 
 /// Adds a good reply of every agent after the existing ones, and the approval.

@@ -35,7 +35,7 @@ fn review_shows_what_an_agent_handed_back_and_asks_again() {
     assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["approve#2"]));
     let question = ran.report["questions"][0]["question"].as_str().unwrap();
     assert!(question.contains("specify, see specs/search/spec.md, returned:"), "{question}");
-    assert!(question.contains(r#""clarifications_needed": 1"#), "{question}");
+    assert!(question.contains("- clarifications_needed: 1"), "{question}");
     let ran = ran.answer_and_resume("approve", "review plan");
     let question = ran.report["questions"][0]["question"].as_str().unwrap();
     assert!(question.contains("plan has not run."), "{question}");
@@ -171,13 +171,16 @@ fn every_question_can_be_paused_and_comes_again() {
     let ran = waits(open, "standard", "decide").answer_and_resume("decide", "review clarify");
     assert_eq!(ran.questions(), ["decide#2"]);
     let question = ran.report["questions"][0]["question"].as_str().unwrap();
-    assert!(question.contains(r#""remaining_ambiguities": 1"#), "{question}");
+    assert!(question.contains("- remaining_ambiguities: 1"), "{question}");
     let ran = ran.answer_and_resume("decide", "pause").answer_and_resume("paused", "resume");
     assert_eq!(ran.questions(), ["decide#3"], "{ran:?}");
     let broken = play().says("plan", super::error("plan", "ConstitutionViolationError"));
     let ran = waits(broken, "standard", "resolve").answer_and_resume("resolve", "review plan");
     let question = ran.report["questions"][0]["question"].as_str().unwrap();
-    assert!(question.contains(r#""code": "BROKEN""#), "{question}");
+    assert!(
+        question.contains("plan failed: ConstitutionViolationError (BROKEN): it is broken"),
+        "{question}"
+    );
     let ran = ran.answer_and_resume("resolve", "pause").answer_and_resume("paused", "resume");
     assert_eq!(ran.questions(), ["resolve#3"], "{ran:?}");
     assert_eq!(ran.answer_and_resume("resolve", "proceed").ended(), ("done", None, 0));

@@ -1,14 +1,17 @@
 //! The agents of a run by its size, and its inputs.
 
-use super::{AGENTS, ASKED, play, run, then_all_goes_well, worked};
+use super::{AGENTS, ASKED, play, run, section, then_all_goes_well, with, worked};
+use serde_json::json;
 
 #[test]
 fn simple_is_specify_a_person_implement_and_test() {
     let ran = run(play(), "simple");
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(worked(&ran), ["specify", "implement", "test"]);
-    assert!(ran.transitions().contains(&"specify>approve".to_owned()), "{:?}", ran.transitions());
-    assert!(ran.transitions().contains(&"approve>implement".to_owned()), "{:?}", ran.transitions());
+    let moves = ran.transitions();
+    for step in ["judge-clarity>approve", "approve>implement"] {
+        assert!(moves.contains(&step.to_owned()), "{moves:?}");
+    }
 }
 
 #[test]
@@ -36,7 +39,9 @@ fn standard_is_the_size_when_none_is_given() {
 
 #[test]
 fn the_feature_is_named_after_the_request_when_it_has_no_id() {
-    let ran = then_all_goes_well(play()).run(&["--task", "Add a Search!"]);
+    let of_it = |agent| with(agent, "/feature_id", json!("add-a-search"));
+    let scenario = play().says("test", of_it("test")).says("review", of_it("review"));
+    let ran = then_all_goes_well(scenario).run(&["--task", "Add a Search!"]);
     assert_eq!(ran.variables()["feature"], "add-a-search");
     assert_eq!(ran.variables()["folder"], "specs/add-a-search/");
     // The agents said where they wrote, and that is where later ones look.
@@ -57,4 +62,23 @@ fn what_a_run_is_given_is_looked_at_before_an_agent_is_spent() {
         assert!(ran.reason().contains(why), "{}", ran.reason());
         assert!(ran.attempts().is_empty(), "{arguments:?}: {:?}", ran.attempts());
     }
+}
+
+#[test]
+fn the_engine_knows_the_number_and_the_branch() {
+    let numbered = |scenario: crate::packs::scenario::Scenario, id: &str| {
+        let of_it = with("test", "/feature_id", json!(id));
+        let id = format!("feature_id={id}");
+        let arguments = ["--task", "Add a search", "--input", &id, "--input", "size=simple"];
+        let ran = then_all_goes_well(scenario.says("test", of_it)).run(&arguments);
+        assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+        let context = section(&ran.prompt("specify#1", 1), "WORKFLOW_CONTEXT").unwrap();
+        assert_eq!(context["branch_name"], ran.git(&["branch", "--show-current"]).trim());
+        context["feature_number"].clone()
+    };
+    let old = |folder: &str| play().file(&format!("specs/{folder}/spec.md"), "# Old\n").commit();
+    assert_eq!(numbered(play(), "search"), 1);
+    assert_eq!(numbered(old("007-login"), "search"), 8, "the next one");
+    assert_eq!(numbered(old("007-search"), "search"), 7, "it has one");
+    assert_eq!(numbered(old("007-login"), "012-search"), 12, "its id says it");
 }
