@@ -273,3 +273,57 @@ states:
     let ran = project.run_json(&["answer", "last", "ask", "yes", "--resume", "--format", "json"]);
     assert_eq!(ran.ended(), ("done", None, 0), "the name alone means the one that is open");
 }
+
+/// A question of several lines, whose choice may come with words for the agent.
+const DECIDE: &str = "
+workflow: decide
+variables: { advice: string?, choice: { type: string, initial: '' } }
+agents: { worker: { contract: scene/step, prompt: 'Do it.{% if advice %} A person says: {{ advice }}{% endif %}' } }
+contracts: [contracts]
+start: decide
+states:
+  decide:
+    ask: { question: \"It failed twice.\\n- once in a.rs\\n- once in b.rs\", choices: [retry, skip] }
+    next:
+      - { when: result.answer == \"retry\", set: { advice: result.words, choice: result.answer }, go: work }
+      - { go: skipped }
+  work: { agent: worker, go: done }
+  done: { end: done }
+  skipped: { end: blocked }
+";
+
+#[test]
+fn words_of_a_person_follow_a_choice() {
+    let project = WorkflowProject::new(DECIDE, WORKS);
+    project.run_workflow();
+    project.command(&["resume", "last"]).output().expect(
+        4,
+        &[
+            "  decide: It failed twice.\n    - once in a.rs\n    - once in b.rs\n",
+            "your words may follow the choice",
+        ],
+    );
+    let refused = project.run_refused(&["answer", "last", "decide", "again", "With care."]);
+    assert!(refused.contains("expected one of retry, skip"), "{refused}");
+    let ran = project.run_json(&[
+        "answer",
+        "last",
+        "decide",
+        "retry",
+        "Use the \"other\" clock: it's right.",
+        "--resume",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(ran.ended(), ("done", None, 0));
+    assert_eq!(ran.report["variables"]["choice"], "retry");
+    assert_eq!(ran.report["variables"]["advice"], "Use the \"other\" clock: it's right.");
+}
+
+#[test]
+fn a_script_can_add_words_to_a_choice() {
+    let script = format!("{WORKS}answers: [{{ question: decide, answer: 'retry: with care' }}]\n");
+    let ran = WorkflowProject::new(DECIDE, &script).run_workflow();
+    assert_eq!(ran.ended(), ("done", None, 0));
+    assert_eq!(ran.report["variables"]["advice"], "with care");
+}
