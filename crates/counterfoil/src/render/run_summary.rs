@@ -98,7 +98,7 @@ pub(super) fn questions(report: &RunReport, flags: &str) -> String {
         let optional = if question.optional { " (optional)" } else { "" };
         let mut lines = question.question.trim().lines();
         let first = replace_control(lines.next().unwrap_or_default());
-        let _ = writeln!(text, "  {}: {first}{optional}", question.id);
+        let _ = writeln!(text, "  {}{optional}: {first}", question.id);
         for line in lines {
             let _ = writeln!(text, "{}", format!("    {}", replace_control(line)).trim_end());
         }
