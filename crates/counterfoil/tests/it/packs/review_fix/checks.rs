@@ -50,10 +50,17 @@ fn a_check_that_failed_before_is_said_and_does_not_block() {
 
 #[test]
 fn a_fixer_is_told_the_base_the_files_and_the_diff() {
-    let ran = super::fixed_at_once("major").run(&[]);
+    let ran = project("pub fn one() -> u32 {\n    2\n}\n")
+        .says(REVIEWER, review(&[finding("F001", "src/lib.rs", "major")]))
+        .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+        .writes("src/lib.rs", FIXED)
+        .says(REVIEWER, review(&[]))
+        .run(&[]);
     let prompt = ran.prompt("fix/c1-g1/fix#1", 1);
     let base = ran.variables()["since"].as_str().unwrap();
-    for part in [base, "Its files: src/lib.rs.", "+    2", "run_check"] {
+    for part in
+        [base, "Its files: src/lib.rs.", "+    2", "- `test`: grep -q 'fn one'", "run_check"]
+    {
         assert!(prompt.contains(part), "{part}: {prompt}");
     }
     let end = format!("----- end of the diff, {} -----", ran.run_id());

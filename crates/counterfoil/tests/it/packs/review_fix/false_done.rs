@@ -204,6 +204,28 @@ fn a_finding_in_a_reply_that_stays_broken_while_the_others_are_fixed() {
     let scenario = (0..3).fold(scenario, |scenario, _| scenario.says(REVIEWER, nothing()));
     let ran = not_done(scenario, &super::SMALL, 7, "the lock \"leaks\" here");
     assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c2-unread-1 open 0"]);
+    // The next reviewer of the file is shown it.
+    let again = ran.prompt("rereview/5/unified-reviewer#1", 1);
+    assert!(again.contains("unreadable report 1") && again.contains("the lock"), "{again}");
+}
+
+#[test]
+fn a_malformed_finding_of_a_reviewer_that_fails_when_it_is_asked_again() {
+    let scenario = three_files()
+        .says(REVIEWER, found(&[malformed("HIGH")]))
+        .when("file: src/b.rs")
+        .reply(REVIEWER)
+        .fails("agent")
+        .when("file: src/b.rs")
+        .says(REVIEWER, found(&[finding("F001", "src/a.rs", "major")]))
+        .when("file: src/a.rs")
+        .says(REVIEWER, nothing())
+        .when("file: src/c.rs")
+        .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+        .writes("src/a.rs", "pub fn a() { good() }\n");
+    let scenario = (0..3).fold(scenario, |scenario, _| scenario.says(REVIEWER, nothing()));
+    let ran = not_done(scenario, &super::SMALL, 7, "F002 is wrong");
+    assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c2-unread-1 open 0"]);
 }
 
 #[test]
