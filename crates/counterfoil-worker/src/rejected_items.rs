@@ -90,7 +90,7 @@ fn shorten(text: &str) -> String {
 /// Whether a value says the same as an item, or as each of those in it if it is a group of items.
 fn mentions(value: &Value, item: &Value) -> bool {
     let mut all = Vec::new();
-    collect_texts(value, &mut all);
+    collect_texts(value, "", &mut all);
     let mut leaves = Vec::new();
     collect_leaves(item, &mut leaves);
     leaves.into_iter().all(|leaf| mentions_one(&all, leaf))
@@ -100,7 +100,7 @@ fn mentions(value: &Value, item: &Value) -> bool {
 /// recognised by any of its texts.
 fn mentions_one(all: &[(&str, &str)], item: &Value) -> bool {
     let mut texts = Vec::new();
-    collect_texts(item, &mut texts);
+    collect_texts(item, "", &mut texts);
     let is_name = |(key, text): &(&str, &str)| {
         *key == "id" || (text.chars().count() >= MIN_PROSE && text.contains(' '))
     };
@@ -117,22 +117,20 @@ fn collect_leaves<'v>(item: &'v Value, into: &mut Vec<&'v Value>) {
     if inner.is_empty() {
         into.push(item);
     }
-    inner.into_iter().for_each(|one| collect_leaves(one, into));
+    for one in inner {
+        collect_leaves(one, into);
+    }
 }
 
 /// The texts of a value, each with the key that it stands under.
-fn collect_texts<'v>(value: &'v Value, into: &mut Vec<(&'v str, &'v str)>) {
-    collect(value, "", into);
-
-    fn collect<'v>(value: &'v Value, key: &'v str, into: &mut Vec<(&'v str, &'v str)>) {
-        match value {
-            Value::String(text) => into.push((key, text)),
-            Value::Array(items) => items.iter().for_each(|item| collect(item, key, into)),
-            Value::Object(fields) => {
-                fields.iter().for_each(|(key, value)| collect(value, key, into));
-            }
-            _ => {}
+fn collect_texts<'v>(value: &'v Value, key: &'v str, into: &mut Vec<(&'v str, &'v str)>) {
+    match value {
+        Value::String(text) => into.push((key, text)),
+        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, key, into)),
+        Value::Object(fields) => {
+            fields.iter().for_each(|(key, value)| collect_texts(value, key, into));
         }
+        _ => {}
     }
 }
 

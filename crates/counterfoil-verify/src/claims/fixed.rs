@@ -160,7 +160,7 @@ fn assess(fixes: &[(TracedFix, Option<Touched>)]) -> ClaimAssessment {
             join_limited(&unknown)
         ));
     }
-    let observed = format::json_list(touched.into_iter());
+    let observed = format::json_list(touched);
     if !reasons.is_empty() {
         let reason = format!("claimed {total} fixed, {}", reasons.join("; "));
         return ClaimAssessment::new(Verdict::Refuted, Value::Null, observed).with_reason(reason);

@@ -49,7 +49,7 @@ fn a_context_file_that_is_missing_blocks_the_dispatch() {
     // again.
     let scenario = Scenario::team().intake().says("Architect", status("NEEDS_INFO", "How many?"));
     let ran = scenario.design().play();
-    ran.each(|project| std::fs::remove_file(project.path(&session(&ran, "spec.md"))).unwrap());
+    ran.each(|project| std::fs::remove_file(project.path(session(&ran, "spec.md"))).unwrap());
     let ran = ran.answer_and_resume(ran.questions()[0], "One.");
     blocked(&ran, "spec.md");
     assert_eq!(asked(&ran), ["INTAKE#1", "DESIGN#1"]);
