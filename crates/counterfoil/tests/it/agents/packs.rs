@@ -2,9 +2,10 @@
 
 use crate::agents::project::{CliProject, RUN_TIMEOUT, VendorCli, for_each_cli};
 use counterfoil_testkit::testing_dir;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 for_each_cli!(one_command_line_plays_the_execution_loop);
+for_each_cli!(honest_agents_finish_the_execution_loop);
 
 /// Plays the execution loop, with these agents.
 fn play(project: &CliProject, agents: &[&str]) -> Value {
@@ -62,4 +63,55 @@ fn three_command_lines_play_the_execution_loop_together() {
     let mut apis: Vec<String> = project.requests().into_iter().map(|asked| asked.api).collect();
     apis.dedup();
     assert_eq!(apis, ["anthropic", "openai", "gemini", "anthropic", "openai", "gemini"]);
+}
+
+/// Five agents that do what their prompts ask for, in a project whose test has to run: no result is
+/// asked for again, and nothing that they try is denied.
+fn honest_agents_finish_the_execution_loop(cli: VendorCli) {
+    let (implement, qa) = ("You implement a task", "You check whether a piece of work meets");
+    let (quality, manage) = ("You look at the quality", "You maintain the documents of a task");
+    let dod = "You say whether a whole task is complete";
+    let check = json!([{"mcp": "run_check", "input": {"name": "test"}}]);
+    let script = json!({"replies": [
+        {"when": implement, "calls": [{"write": "greet.sh", "content": "echo \"Hello, $1\"\n"}]},
+        {"when": implement, "calls": check},
+        {"when": implement, "result": {
+            "status": "success", "summary": "greet.sh greets", "files_changed": [], "files_added": ["greet.sh"]
+        }},
+        {"when": qa, "calls": check},
+        {"when": qa, "result": {
+            "dod_achieved": true, "checks": [{"criterion": "the test passes", "passed": true}]
+        }},
+        {"when": quality, "result": {
+            "quality_passed": true, "issues": [], "files_analyzed": ["greet.sh"],
+            "blocking_issues_count": 0, "ignored_issues_count": 0
+        }},
+        {"when": manage, "calls": [{"write": "docs/progress.md", "content": "- [x] greet people\n"}]},
+        {"when": manage, "result": {
+            "updated": true, "artifacts_modified": ["docs/progress.md"], "summary": "ticked it off"
+        }},
+        {"when": dod, "result": {
+            "task_complete": true, "confidence": "high", "remaining_items": [], "recommendation": "Ship it",
+            "summary": {"user_stories_total": 1, "user_stories_done": 1, "phases_total": 1, "phases_done": 1}
+        }},
+        {"text": "Done.", "repeat": true},
+    ]});
+    let Some(project) = CliProject::open(cli, &script) else { return };
+    project.write("counterfoil.toml", "[checks]\ntest = \"sh greet_test.sh\"\n");
+    project.write("greet_test.sh", "[ \"$(sh greet.sh Kim)\" = \"Hello, Kim\" ]\n");
+    project.commit_all("base");
+    let arguments =
+        ["run", "execution-loop", "--task", "Greet people", "--format", "json", "--agent"];
+    let mut command = project.command(&[&arguments[..], &[cli.name()]].concat());
+    let output = project.start_command(&mut command).wait_for(RUN_TIMEOUT);
+    let report = output.json();
+    let ended = (output.code, report["outcome"].as_str(), report["reason"].as_str());
+    assert_eq!(ended, (Some(0), Some("done"), Some("Ship it")), "{}", project.describe(&output));
+    for attempt in report["attempts"].as_array().unwrap() {
+        assert_eq!(attempt["repairs_asked"], 0, "{attempt:#}");
+        for reply in attempt["replies"].as_array().unwrap() {
+            let denied = reply.get("denied").and_then(Value::as_array);
+            assert!(denied.is_none_or(Vec::is_empty), "{reply:#}");
+        }
+    }
 }

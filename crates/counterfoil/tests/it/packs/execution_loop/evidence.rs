@@ -77,6 +77,34 @@ fn tests_that_fail_since_before_the_run_are_for_a_person_to_accept() {
     assert_eq!(ran.ended(), ("done", None, 0));
 }
 
+#[test]
+fn a_test_script_may_be_added_and_extended() {
+    for (before, after) in [
+        (None, "grep -q 2 src/lib.rs\nexit 0\n"),
+        (Some("test -f src/lib.rs\n"), "test -f src/lib.rs\ngrep -q 2 src/lib.rs\n"),
+    ] {
+        let project = scenario().file("counterfoil.toml", "[checks]\ntest = \"sh test.sh\"\n");
+        let project =
+            before.into_iter().fold(project, |project, text| project.file("test.sh", text));
+        let mut report = work("Made it 2, with a test");
+        let list = if before.is_some() { "files_changed" } else { "files_added" };
+        report[list].as_array_mut().unwrap().push(json!("test.sh"));
+        let mut quality = clean();
+        quality["files_analyzed"] = json!(["src/lib.rs", "test.sh"]);
+        let ran = project
+            .commit()
+            .says("implementer", report)
+            .writes("src/lib.rs", "pub fn one() -> u32 {\n    2\n}\n")
+            .writes("test.sh", after)
+            .says("qa", passed())
+            .says("code-quality", quality)
+            .says("manager", kept())
+            .says("dod", complete("high"))
+            .plays();
+        assert_eq!(ran.ended(), ("done", None, 0), "{after}: {ran:?}");
+    }
+}
+
 /// The verdict on a claim of an attempt.
 fn verdict(ran: &ScenarioRun, attempt: &str, claim: &str) -> String {
     let told = ran.attempt(attempt);
