@@ -12,21 +12,11 @@ const ALWAYS: usize = 4;
 /// Plays one way. After the replies of the scenario, every agent has one good reply, which must not
 /// be reached: the agent that is wrong stays wrong.
 #[track_caller]
-fn plays(way: &str, size: &str, ends: &str, scenario: Scenario) {
+fn plays(size: &str, ends: &str, scenario: Scenario) {
     let ran = run(scenario.built_in_only(), size);
     let (outcome, _, code) = ran.ended();
-    assert_ne!((outcome, code), ("done", 0), "{way}: {ran:?}");
-    assert_eq!(outcome, ends, "{way}: {ran:?}");
-}
-
-/// One test for each way: its name, the size of the run, how it ends, and what the agents do.
-macro_rules! ways {
-    ($($way:ident: $size:literal $ends:literal $scenario:expr;)+) => {
-        $(#[test]
-        fn $way() {
-            plays(stringify!($way), $size, $ends, $scenario);
-        })+
-    };
+    assert_ne!((outcome, code), ("done", 0), "{ran:?}");
+    assert_eq!(outcome, ends, "{ran:?}");
 }
 
 fn always(scenario: Scenario, step: impl Fn(Scenario) -> Scenario) -> Scenario {
@@ -150,99 +140,409 @@ fn changed_at_the_end() -> Scenario {
     always(good(scenario, "test"), |scenario| good(scenario.says("test", red.clone()), "implement"))
 }
 
-ways! {
-    // Evidence against words.
-    the_tests_fail_and_test_reports_that_they_pass: "simple" "exhausted" broken("test");
-    the_linter_fails_and_test_reports_no_error: "simple" "exhausted" broken("lint");
-    the_type_checker_fails_and_test_reports_no_error: "simple" "exhausted" broken("type-check");
-    the_build_fails_and_test_reports_that_it_is_valid: "simple" "exhausted" broken("build");
-    the_check_of_coverage_fails_and_test_reports_enough: "simple" "exhausted" broken("coverage");
-    the_tests_failed_before_and_still_do: "simple" "exhausted" always(checked("test", "false"), |scenario| good(good(scenario, "implement"), "test"));
-    the_check_runs_no_test_at_all: "simple" "exhausted"
-        always(checked("test", "echo 'test result: ok. 0 passed; 0 failed'"), |scenario| good(good(scenario, "implement"), "test"));
-    // An explicit failure with good figures, or figures that are not good.
-    test_says_failed_with_good_figures: "simple" "exhausted" tested(&with("test", "/overall_status", json!("FAILED")));
-    a_gate_is_failed_with_good_figures: "simple" "exhausted" tested(&reported_failed("coverage"));
-    the_build_gate_is_failed_with_good_figures: "simple" "exhausted" tested(&reported_failed("build_validation"));
-    less_is_covered_than_required: "simple" "exhausted" tested(&gate("coverage/details/overall", json!(61.0)));
-    another_part_of_the_build_failed: "simple" "exhausted"
-        tested(&gate("build_validation/details", json!({"docker_compose": "valid", "api_image": "failed"})));
-    a_success_criterion_is_not_met: "simple" "exhausted" tested(&criteria(&["PASSED", "FAILED"]));
-    // Empty evidence.
-    no_test_was_run: "simple" "exhausted" tested(&gate("tests_passing/details", json!({"total": 0, "passed": 0, "failed": 0})));
-    no_success_criterion_was_looked_at: "simple" "exhausted" tested(&criteria(&[]));
-    no_success_criterion_was_tested: "simple" "exhausted" tested(&criteria(&["NOT_TESTED", "NOT_TESTED"]));
-    implement_changes_nothing: "simple" "waiting" play().says("implement", succeeded("implement"));
-    there_is_no_task: "standard" "blocked" always(play(), |scenario| {
+// Evidence against words.
+
+#[test]
+fn the_tests_fail_and_test_reports_that_they_pass() {
+    let scenario = broken("test");
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn the_linter_fails_and_test_reports_no_error() {
+    let scenario = broken("lint");
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn the_type_checker_fails_and_test_reports_no_error() {
+    let scenario = broken("type-check");
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn the_build_fails_and_test_reports_that_it_is_valid() {
+    let scenario = broken("build");
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn the_check_of_coverage_fails_and_test_reports_enough() {
+    let scenario = broken("coverage");
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn the_tests_failed_before_and_still_do() {
+    let scenario =
+        always(checked("test", "false"), |scenario| good(good(scenario, "implement"), "test"));
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn the_check_runs_no_test_at_all() {
+    let scenario =
+        always(checked("test", "echo 'test result: ok. 0 passed; 0 failed'"), |scenario| {
+            good(good(scenario, "implement"), "test")
+        });
+    plays("simple", "exhausted", scenario);
+}
+
+// An explicit failure with good figures, or figures that are not good.
+
+#[test]
+fn test_says_failed_with_good_figures() {
+    let scenario = tested(&with("test", "/overall_status", json!("FAILED")));
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn a_gate_is_failed_with_good_figures() {
+    let scenario = tested(&reported_failed("coverage"));
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn the_build_gate_is_failed_with_good_figures() {
+    let scenario = tested(&reported_failed("build_validation"));
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn less_is_covered_than_required() {
+    let scenario = tested(&gate("coverage/details/overall", json!(61.0)));
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn another_part_of_the_build_failed() {
+    let scenario = tested(&gate(
+        "build_validation/details",
+        json!({"docker_compose": "valid", "api_image": "failed"}),
+    ));
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn a_success_criterion_is_not_met() {
+    let scenario = tested(&criteria(&["PASSED", "FAILED"]));
+    plays("simple", "exhausted", scenario);
+}
+
+// Empty evidence.
+
+#[test]
+fn no_test_was_run() {
+    let scenario =
+        tested(&gate("tests_passing/details", json!({"total": 0, "passed": 0, "failed": 0})));
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn no_success_criterion_was_looked_at() {
+    let scenario = tested(&criteria(&[]));
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn no_success_criterion_was_tested() {
+    let scenario = tested(&criteria(&["NOT_TESTED", "NOT_TESTED"]));
+    plays("simple", "exhausted", scenario);
+}
+
+#[test]
+fn implement_changes_nothing() {
+    let scenario = play().says("implement", succeeded("implement"));
+    plays("simple", "waiting", scenario);
+}
+
+#[test]
+fn there_is_no_task() {
+    let scenario = always(play(), |scenario| {
         let mut none = result("tasks");
-        (none["task_count"], none["phases"]["user_stories"], none["task_ids"]) = (json!(0), json!(0), json!([]));
+        (none["task_count"], none["phases"]["user_stories"], none["task_ids"]) =
+            (json!(0), json!(0), json!([]));
         scenario.says("tasks", envelope("tasks", &none))
     });
-    analyze_read_nothing: "full" "blocked" always(play(), |scenario| scenario.says("analyze", with("analyze", "/artifacts_analyzed", json!([]))));
-    analyze_counts_no_requirement: "full" "blocked" always(play(), |scenario| {
+    plays("standard", "blocked", scenario);
+}
+
+#[test]
+fn analyze_read_nothing() {
+    let scenario = always(play(), |scenario| {
+        scenario.says("analyze", with("analyze", "/artifacts_analyzed", json!([])))
+    });
+    plays("full", "blocked", scenario);
+}
+
+#[test]
+fn analyze_counts_no_requirement() {
+    let scenario = always(play(), |scenario| {
         let none = json!({"total_requirements": 0, "requirements_with_tasks": 0, "coverage_percentage": 100.0, "uncovered_requirements": []});
         scenario.says("analyze", with("analyze", "/coverage_analysis", none))
     });
-    taskstoissues_opens_no_issue: "full" "waiting" play().says("taskstoissues", {
+    plays("full", "blocked", scenario);
+}
+
+#[test]
+fn taskstoissues_opens_no_issue() {
+    let scenario = play().says("taskstoissues", {
         let mut none = result("taskstoissues");
         (none["issues"], none["issues_created"]) = (json!([]), json!(0));
         envelope("taskstoissues", &none)
     });
-    // Work that is not finished.
-    a_task_is_open: "standard" "exhausted" implemented(&completed(1, 2));
-    fewer_tasks_are_done_than_were_planned: "standard" "exhausted" always(
-        play().says("tasks", three_tasks()).writes("specs/search/tasks.md", "- T001\n- T002\n- T003\n"),
-        |scenario| good(good(scenario, "implement"), "test")
+    plays("full", "waiting", scenario);
+}
+
+// Work that is not finished.
+
+#[test]
+fn a_task_is_open() {
+    let scenario = implemented(&completed(1, 2));
+    plays("standard", "exhausted", scenario);
+}
+
+#[test]
+fn fewer_tasks_are_done_than_were_planned() {
+    let scenario = always(
+        play()
+            .says("tasks", three_tasks())
+            .writes("specs/search/tasks.md", "- T001\n- T002\n- T003\n"),
+        |scenario| good(good(scenario, "implement"), "test"),
     );
-    a_requirement_has_no_task: "full" "waiting" analyzed(&coverage(2, 1, &["REQ-2"]));
-    a_requirement_is_listed_as_uncovered_and_counted_as_covered: "full" "waiting" analyzed(&coverage(2, 2, &["REQ-2"]));
-    a_requirement_is_uncovered_and_not_listed: "full" "waiting" analyzed(&coverage(2, 1, &[]));
-    a_critical_finding_stays: "full" "waiting" analyzed(&envelope("analyze", &analysis(&[finding("CRITICAL", "design_flaw")])));
-    a_question_stays_in_the_spec_and_clarify_counts_none: "standard" "waiting" with_a_question();
-    a_rule_of_the_project_is_not_kept: "standard" "exhausted"
-        reviewed(&with("review", "/constitution_compliance", json!({"status": "FAIL", "passed": 2, "failed": 1})));
-    a_rule_is_counted_as_failed_and_the_status_is_pass: "standard" "exhausted"
-        reviewed(&with("review", "/constitution_compliance", json!({"status": "PASS", "passed": 2, "failed": 1})));
-    // Tests and code that change afterwards.
-    implement_removes_a_test: "simple" "waiting"
+    plays("standard", "exhausted", scenario);
+}
+
+#[test]
+fn a_requirement_has_no_task() {
+    let scenario = analyzed(&coverage(2, 1, &["REQ-2"]));
+    plays("full", "waiting", scenario);
+}
+
+#[test]
+fn a_requirement_is_listed_as_uncovered_and_counted_as_covered() {
+    let scenario = analyzed(&coverage(2, 2, &["REQ-2"]));
+    plays("full", "waiting", scenario);
+}
+
+#[test]
+fn a_requirement_is_uncovered_and_not_listed() {
+    let scenario = analyzed(&coverage(2, 1, &[]));
+    plays("full", "waiting", scenario);
+}
+
+#[test]
+fn a_critical_finding_stays() {
+    let scenario = analyzed(&envelope("analyze", &analysis(&[finding("CRITICAL", "design_flaw")])));
+    plays("full", "waiting", scenario);
+}
+
+#[test]
+fn a_question_stays_in_the_spec_and_clarify_counts_none() {
+    let scenario = with_a_question();
+    plays("standard", "waiting", scenario);
+}
+
+#[test]
+fn a_rule_of_the_project_is_not_kept() {
+    let scenario = reviewed(&with(
+        "review",
+        "/constitution_compliance",
+        json!({"status": "FAIL", "passed": 2, "failed": 1}),
+    ));
+    plays("standard", "exhausted", scenario);
+}
+
+#[test]
+fn a_rule_is_counted_as_failed_and_the_status_is_pass() {
+    let scenario = reviewed(&with(
+        "review",
+        "/constitution_compliance",
+        json!({"status": "PASS", "passed": 2, "failed": 1}),
+    ));
+    plays("standard", "exhausted", scenario);
+}
+
+// Tests and code that change afterwards.
+
+#[test]
+fn implement_removes_a_test() {
+    let scenario =
         good(with_a_test(), "implement").writes("src/lib.rs", "pub fn one() -> u32 {\n    1\n}\n");
-    review_removes_a_test: "standard" "waiting"
-        with_a_test().says("review", succeeded("review")).writes("src/lib.rs", "pub fn one() -> u32 {\n    1\n}\n");
-    review_breaks_what_was_tested: "standard" "exhausted"
-        always(checked("test", "test ! -e broken"), |scenario| {
-            let scenario = scenario.says("review", succeeded("review")).writes("broken", "yes\n");
-            good(good(scenario, "implement"), "test")
-        });
-    review_edits_in_silence_and_the_tests_fail_then: "standard" "exhausted" {
+    plays("simple", "waiting", scenario);
+}
+
+#[test]
+fn review_removes_a_test() {
+    let scenario = with_a_test()
+        .says("review", succeeded("review"))
+        .writes("src/lib.rs", "pub fn one() -> u32 {\n    1\n}\n");
+    plays("standard", "waiting", scenario);
+}
+
+#[test]
+fn review_breaks_what_was_tested() {
+    let scenario = always(checked("test", "test ! -e broken"), |scenario| {
+        let scenario = scenario.says("review", succeeded("review")).writes("broken", "yes\n");
+        good(good(scenario, "implement"), "test")
+    });
+    plays("standard", "exhausted", scenario);
+}
+
+#[test]
+fn review_edits_in_silence_and_the_tests_fail_then() {
+    let scenario = {
         let red = gate("tests_passing/details", json!({"total": 4, "passed": 3, "failed": 1}));
-        let scenario = good(play(), "test").says("review", succeeded("review")).writes("src/search.rs", "// tidy\n");
+        let scenario = good(play(), "test")
+            .says("review", succeeded("review"))
+            .writes("src/search.rs", "// tidy\n");
         always(scenario, |scenario| good(scenario.says("test", red.clone()), "implement"))
     };
-    code_that_is_changed_at_the_very_end_fails: "full" "exhausted" changed_at_the_end();
-    // Something else.
-    test_speaks_of_another_feature: "simple" "blocked" tested(&with("test", "/feature_id", json!("login")));
-    review_speaks_of_another_feature: "standard" "blocked" reviewed(&with("review", "/feature_id", json!("login")));
-    clarify_speaks_of_another_spec: "standard" "blocked"
-        always(play(), |scenario| scenario.says("clarify", with("clarify", "/spec_file", json!("specs/login/spec.md"))));
-    implement_speaks_of_other_tasks: "standard" "blocked" implemented(&with("implement", "/tasks_file", json!("specs/login/tasks.md")));
-    issues_are_for_other_tasks: "full" "blocked" always(play(), |scenario| scenario.says("taskstoissues", opened("T009", 1)));
-    more_issues_are_counted_than_listed: "full" "blocked" always(play(), |scenario| scenario.says("taskstoissues", opened("T001", 5)));
-    the_result_is_that_of_another_agent: "simple" "blocked" replied("test", &succeeded("review").to_string());
-    // Cut off, quoting, retracting, lazy.
-    the_result_is_cut_off: "simple" "blocked" replied("test", succeeded("test").to_string().trim_end_matches('}'));
-    the_result_is_retracted_below: "simple" "blocked"
-        replied("test", &then("test", r#"No, wait: {"agent": "test", "status": "success", "result": {"overall_status": "FAILED"}}"#));
-    two_results_differ: "standard" "blocked"
-        replied("review", &then("review", &with("review", "/overall_status", json!("NEEDS_MANUAL_REVIEW")).to_string()));
-    the_example_is_quoted: "simple" "blocked" {
-        let contract = counterfoil_packs::registry_for("spec-pipeline/test").get("spec-pipeline/test").unwrap();
-        let shown: Vec<String> = contract.shown_examples().map(|one| format!("```json\n{one:#}\n```")).collect();
+    plays("standard", "exhausted", scenario);
+}
+
+#[test]
+fn code_that_is_changed_at_the_very_end_fails() {
+    let scenario = changed_at_the_end();
+    plays("full", "exhausted", scenario);
+}
+
+// Something else.
+
+#[test]
+fn test_speaks_of_another_feature() {
+    let scenario = tested(&with("test", "/feature_id", json!("login")));
+    plays("simple", "blocked", scenario);
+}
+
+#[test]
+fn review_speaks_of_another_feature() {
+    let scenario = reviewed(&with("review", "/feature_id", json!("login")));
+    plays("standard", "blocked", scenario);
+}
+
+#[test]
+fn specify_names_the_spec_of_another_feature() {
+    let scenario = play().file("specs/login/spec.md", "# Login\n").commit();
+    let other = with("specify", "/spec_file", json!("specs/login/spec.md"));
+    plays(
+        "simple",
+        "waiting",
+        always(scenario, |scenario| scenario.says("specify", other.clone())),
+    );
+}
+
+#[test]
+fn plan_names_a_file_that_is_no_plan() {
+    let other = with("plan", "/plan_file", json!("README.md"));
+    plays("standard", "waiting", always(play(), |scenario| scenario.says("plan", other.clone())));
+}
+
+#[test]
+fn tasks_hides_a_task_of_its_file() {
+    let scenario = always(play(), |scenario| {
+        scenario
+            .says("tasks", succeeded("tasks"))
+            .writes("specs/search/tasks.md", "- [ ] T001 search\n- [ ] T002 rank\n")
+    });
+    plays("standard", "waiting", scenario);
+}
+
+#[test]
+fn clarify_speaks_of_another_spec() {
+    let scenario = always(play(), |scenario| {
+        scenario.says("clarify", with("clarify", "/spec_file", json!("specs/login/spec.md")))
+    });
+    plays("standard", "blocked", scenario);
+}
+
+#[test]
+fn implement_speaks_of_other_tasks() {
+    let scenario = implemented(&with("implement", "/tasks_file", json!("specs/login/tasks.md")));
+    plays("standard", "blocked", scenario);
+}
+
+#[test]
+fn issues_are_for_other_tasks() {
+    let scenario = always(play(), |scenario| scenario.says("taskstoissues", opened("T009", 1)));
+    plays("full", "blocked", scenario);
+}
+
+#[test]
+fn more_issues_are_counted_than_listed() {
+    let scenario = always(play(), |scenario| scenario.says("taskstoissues", opened("T001", 5)));
+    plays("full", "blocked", scenario);
+}
+
+#[test]
+fn the_result_is_that_of_another_agent() {
+    let scenario = replied("test", &succeeded("review").to_string());
+    plays("simple", "blocked", scenario);
+}
+
+// Cut off, quoting, retracting, lazy.
+
+#[test]
+fn the_result_is_cut_off() {
+    let scenario = replied("test", succeeded("test").to_string().trim_end_matches('}'));
+    plays("simple", "blocked", scenario);
+}
+
+#[test]
+fn the_result_is_retracted_below() {
+    let scenario = replied(
+        "test",
+        &then(
+            "test",
+            r#"No, wait: {"agent": "test", "status": "success", "result": {"overall_status": "FAILED"}}"#,
+        ),
+    );
+    plays("simple", "blocked", scenario);
+}
+
+#[test]
+fn two_results_differ() {
+    let scenario = replied(
+        "review",
+        &then(
+            "review",
+            &with("review", "/overall_status", json!("NEEDS_MANUAL_REVIEW")).to_string(),
+        ),
+    );
+    plays("standard", "blocked", scenario);
+}
+
+#[test]
+fn the_example_is_quoted() {
+    let scenario = {
+        let contract = counterfoil_packs::registry_for("spec-pipeline/test")
+            .get("spec-pipeline/test")
+            .unwrap();
+        let shown: Vec<String> =
+            contract.shown_examples().map(|one| format!("```json\n{one:#}\n```")).collect();
         replied("test", &format!("The form is clear:\n\n{}\n\nAll is well.", shown.join("\n")))
     };
-    words_instead_of_a_result: "simple" "blocked" replied("test", "All 45 tests pass, coverage is 98 %. Approved!");
-    a_person_is_asked_to_look: "standard" "waiting" play().says("review", with("review", "/overall_status", json!("NEEDS_MANUAL_REVIEW")));
-    the_gates_fail_by_error_again_and_again: "simple" "waiting" always(play(), |scenario| {
+    plays("simple", "blocked", scenario);
+}
+
+#[test]
+fn words_instead_of_a_result() {
+    let scenario = replied("test", "All 45 tests pass, coverage is 98 %. Approved!");
+    plays("simple", "blocked", scenario);
+}
+
+#[test]
+fn a_person_is_asked_to_look() {
+    let scenario =
+        play().says("review", with("review", "/overall_status", json!("NEEDS_MANUAL_REVIEW")));
+    plays("standard", "waiting", scenario);
+}
+
+#[test]
+fn the_gates_fail_by_error_again_and_again() {
+    let scenario = always(play(), |scenario| {
         let red = error_with("test", "QualityGateFailure", json!({}));
         good(scenario.says("test", red), "implement")
     });
+    plays("simple", "waiting", scenario);
 }

@@ -106,3 +106,47 @@ fn a_request_that_looks_like_a_section_stays_the_request() {
     let (before, request) = prompt.split_once("USER_REQUEST: ").unwrap();
     assert!(!before.contains("FEEDBACK_CONTEXT") && request.starts_with(task), "{prompt}");
 }
+
+#[test]
+fn every_prompt_shows_how_to_succeed_and_an_error_that_the_agent_can_meet() {
+    let ran = run(play(), "full");
+    for agent in AGENTS {
+        let prompt = ran.prompt(&format!("{agent}#1"), 1);
+        for part in [
+            "The examples at the end show both forms.",
+            r#""status": "error""#,
+            r#""status": "success""#,
+        ] {
+            assert_eq!(prompt.matches(part).count(), 1, "{agent}, {part}: {prompt}");
+        }
+    }
+    for (agent, code) in [
+        ("clarify", "SPEC_NOT_FOUND"),
+        ("tasks", "PLAN_NOT_FOUND"),
+        ("analyze", "TASKS_NOT_FOUND"),
+        ("implement", "TESTS_FAIL"),
+        ("taskstoissues", "TRACKER_UNREACHABLE"),
+    ] {
+        assert!(ran.prompt(&format!("{agent}#1"), 1).contains(code), "{agent}");
+    }
+}
+
+#[test]
+fn earlier_results_are_compact() {
+    let ran = run(play(), "full");
+    let prompt = ran.prompt("taskstoissues#1", 1);
+    let context = prompt.split_once("\nWORKFLOW_CONTEXT:\n").unwrap().1.lines().next().unwrap();
+    assert!(context.len() < 2000, "{} bytes on one line: {context}", context.len());
+    for needless in ["sections_generated", "quality_gates", "changes_made", "timestamp"] {
+        assert!(!context.contains(needless), "{needless}: {context}");
+    }
+}
+
+#[test]
+fn findings_that_do_not_block_reach_those_who_build_and_review() {
+    let minor = analysis(&[finding("MEDIUM", "design_flaw")]);
+    let ran = run(play().says("analyze", envelope("analyze", &minor)), "full");
+    for agent in ["implement#1", "test#1", "review#1"] {
+        assert!(ran.prompt(agent, 1).contains("- MEDIUM design_flaw: a design_flaw"), "{agent}");
+    }
+}

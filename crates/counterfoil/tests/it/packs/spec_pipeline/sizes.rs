@@ -20,7 +20,7 @@ fn standard_adds_clarify_plan_tasks_and_review() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let expected = ["specify", "clarify", "plan", "tasks", "implement", "test", "review"];
     assert_eq!(worked(&ran), expected);
-    assert!(ran.transitions().contains(&"tasks>approve".to_owned()), "{:?}", ran.transitions());
+    assert!(ran.transitions().contains(&"listed>approve".to_owned()), "{:?}", ran.transitions());
 }
 
 #[test]
