@@ -7,6 +7,7 @@ mod project;
 mod channels;
 mod checks;
 mod fakes;
+mod feature_pipeline;
 mod hooks;
 mod install;
 mod packs;

@@ -1,0 +1,93 @@
+//! The feature pipeline with the real command lines, default permissions and a project whose tests
+//! have to run: honest agents finish, and nothing that they try is denied.
+
+use crate::agents::project::{CliProject, RUN_TIMEOUT, VendorCli, for_each_cli};
+use serde_json::{Value, json};
+
+for_each_cli!(honest_agents_build_a_feature);
+
+/// A planner, an executor, a reviewer and a merge gate that do what their prompts ask for.
+fn script(cli: VendorCli) -> Value {
+    let (plan, build) = ("Plan one feature of this project", "Build phase 1 of 1 of the feature");
+    let (review, gate) = ("Review the feature `greet`", "You are the last to look at the feature");
+    let check = json!([{"mcp": "run_check", "input": {"name": "test"}}]);
+    // Without a schema a result is submitted; as a text it would have to be a block.
+    let hand_in = |when: &str, result: Value| {
+        if cli.accepts_schema() {
+            json!({"when": when, "result": result})
+        } else {
+            json!({"when": when, "calls": [{"mcp": "submit_result", "input": result}]})
+        }
+    };
+    json!({"replies": [
+        {"when": plan, "calls": [{"write": "feature-drafts/greet-TODO.md", "content": "# greet\n\n1. greet.sh, and a test\n"}]},
+        hand_in(plan, json!({
+            "path": "feature-drafts/greet-TODO.md", "dependencies": null, "priority": 1, "phases": 1,
+            "complexity": "low"
+        })),
+        {"when": build, "calls": [{"write": "greet_test.sh", "content": "[ \"$(sh greet.sh Kim)\" = \"Hello, Kim\" ]\n"}]},
+        {"when": build, "calls": [{"write": "greet.sh", "content": "echo \"Hello, $1\"\n"}]},
+        {"when": build, "calls": check},
+        hand_in(build, json!({
+            "phase": "1/1", "phase_complete": true, "files_changed": [],
+            "files_created": ["greet.sh", "greet_test.sh"], "tests_added": 1, "tests_passing": true,
+            "test_failures": null, "blockers": null, "next_action": "review it"
+        })),
+        {"when": review, "calls": check},
+        hand_in(review, json!({
+            "approved": true, "issues_total": 1, "critical": null, "major": null,
+            "minor": ["no name at all is greeted too"], "security": null, "test_coverage": "adequate",
+            "recommendation": "approve"
+        })),
+        {"when": gate, "calls": check},
+        hand_in(gate, json!({
+            "ready_to_merge": true, "blocking_issues": null, "warnings": ["the greeting is English only"],
+            "test_status": "all-pass", "files_reviewed": 2, "approval_confidence": "high",
+            "final_recommendation": "merge"
+        })),
+        {"text": "Done.", "repeat": true},
+    ]})
+}
+
+fn honest_agents_build_a_feature(cli: VendorCli) {
+    let Some(project) = CliProject::open(cli, &script(cli)) else { return };
+    let check =
+        "[checks]\ntest = \"for one in *_test.sh; do [ ! -e $one ] || sh $one || exit 1; done\"\n";
+    project.write("counterfoil.toml", check);
+    project.commit_all("base");
+    let arguments = [
+        "run",
+        "feature-pipeline",
+        "--task",
+        "greet: Greet people",
+        "--format",
+        "json",
+        "--agent",
+        cli.name(),
+    ];
+    let output = project.start_command(&mut project.command(&arguments)).wait_for(RUN_TIMEOUT);
+    let report = output.json();
+    let ended = (output.code, report["outcome"].as_str());
+    assert_eq!(ended, (Some(0), Some("done")), "{}", project.describe(&output));
+    for attempt in report["attempts"].as_array().unwrap() {
+        assert_eq!(attempt["repairs_asked"], 0, "{attempt:#}");
+        for reply in attempt["replies"].as_array().unwrap() {
+            let denied = reply.get("denied").and_then(Value::as_array);
+            assert!(denied.is_none_or(Vec::is_empty), "{reply:#}");
+        }
+    }
+    let files = project.git(&["show", "--name-only", "--format=%s", "HEAD"]);
+    let expected = [
+        "feat(greet): Greet people",
+        "",
+        ".claude/features/greet-TODO.md",
+        "greet.sh",
+        "greet_test.sh",
+    ];
+    assert_eq!(files.lines().collect::<Vec<_>>(), expected);
+    let master = project.read_or_empty(".claude/features/MASTER.md");
+    for remark in ["review, minor: no name at all", "merge gate: the greeting is English only"] {
+        assert!(master.contains(remark), "{master}");
+    }
+    project.assert_nothing_runs(&report);
+}
