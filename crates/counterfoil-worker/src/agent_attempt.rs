@@ -179,7 +179,8 @@ async fn converse(
         if let ReplyStatus::Failed { outcome, reason, reset_at } = answer.status {
             outcome.name().clone_into(&mut reply.status);
             let ended = ended(input, outcome, reply, answer.usage);
-            return AttemptResult::new(Ended { reason, reset_at, ..ended });
+            let rejected = unread.into_parts();
+            return AttemptResult::new(Ended { reason, reset_at, rejected, ..ended });
         }
         let known = Arc::new(at_end(&at_start, began));
         let selector = selector.get_or_insert_with(|| {

@@ -129,11 +129,12 @@ pub(crate) fn attempt_ended(
         reset_at: None,
         tree: None,
         checks: std::collections::BTreeMap::new(),
+        rejected: Vec::new(),
     }))
 }
 
 pub(crate) fn run_ended(outcome: Outcome, cause: Option<Cause>) -> Event {
-    Event::RunEnded { outcome, cause, reason: String::new(), state: "done".to_owned() }
+    Event::RunEnded { outcome, cause, reason: String::new(), state: "done".to_owned(), exit: None }
 }
 
 pub(crate) fn claim_report(name: &str, kind: ClaimKind, verdict: Verdict) -> ClaimReport {
