@@ -54,13 +54,11 @@ pub(crate) fn salvage(
                     None => true,
                 }
             });
-            rejected.extend(
-                by_item.into_iter().map(|(item, violations)| RejectedItem {
-                    pointer: item.to_owned(),
-                    violations,
-                    value: value.pointer(item).cloned().unwrap_or_default(),
-                }),
-            );
+            rejected.extend(by_item.into_iter().map(|(item, violations)| RejectedItem {
+                pointer: item.to_owned(),
+                violations,
+                value: value.pointer(item).cloned().unwrap_or_default(),
+            }));
         }
     }
     rejected.sort_by_key(|item| sort_key(&item.pointer));

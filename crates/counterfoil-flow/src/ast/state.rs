@@ -104,7 +104,8 @@ impl<'n> Reader<'n> {
                 }
             }
             Some("end") => {
-                let entries = self.known_entries(node, &what, &[&["end", "reason", "result", "exit"]]);
+                let entries =
+                    self.known_entries(node, &what, &[&["end", "reason", "result", "exit"]]);
                 match self.get_string(&entries, "end") {
                     Some(outcome) => StateKind::End {
                         outcome,
