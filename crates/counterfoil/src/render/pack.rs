@@ -66,10 +66,11 @@ pub(crate) fn page(pack: &PackReport) -> String {
         text += &columns(rows.collect());
         text.push_str("agents\n");
         let rows = workflow.agents.iter().map(|agent| {
-            let access = if agent.read_only { "read-only" } else { "" };
+            let access = if agent.read_only { "reads files" } else { "reads and edits files" };
             [agent.name.clone(), agent.contract.clone(), access.to_owned(), String::new()]
         });
         text += &columns(rows.collect());
+        text.push_str("  all of them can run the project's checks by the tool run_check\n");
         text.push_str("states\n");
         for machine in &workflow.states {
             let prefix = if machine.workflow.is_empty() {
