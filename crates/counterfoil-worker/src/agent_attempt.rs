@@ -1,7 +1,7 @@
 //! An agent's attempt: send the prompt, extract and validate the result, ask for repairs. What it
 //! needs comes with the input; what happens goes to the context.
 
-use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode, empty_ended};
+use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode};
 use crate::rejected_items::RejectedItems;
 use counterfoil_agents::agent::{
     Agent, AgentReply, BoxFuture, PromptContext, ReplyDetails, ReplyStatus, Task,
@@ -454,7 +454,7 @@ fn status_name(status: Status) -> &'static str {
 }
 
 fn ended(input: &AttemptInput, outcome: AttemptOutcome, reply: Reply, usage: Usage) -> Ended {
-    Ended { reply: Some(reply), usage, ..empty_ended(&input.attempt, outcome) }
+    Ended { reply: Some(reply), usage, ..Ended::new(&input.attempt, outcome) }
 }
 
 fn rejected(

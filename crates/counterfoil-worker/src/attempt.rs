@@ -1,7 +1,7 @@
 //! What every kind of attempt has in common: the context that a driver provides, and the result.
 
 use counterfoil_agents::transcript::{TranscriptError, TranscriptSink};
-use counterfoil_flow::{AttemptOutcome, Ended, Event, Usage};
+use counterfoil_flow::{AttemptOutcome, Ended, Event};
 use counterfoil_process::StopRequest;
 use std::time::SystemTime;
 use tokio::sync::watch;
@@ -58,33 +58,13 @@ impl AttemptResult {
 
     /// The result of an attempt that failed before it produced any output.
     pub fn failed(attempt: &str, reason: String) -> Self {
-        Self::new(Ended { reason, ..empty_ended(attempt, AttemptOutcome::Agent) })
+        Self::new(Ended { reason, ..Ended::new(attempt, AttemptOutcome::Agent) })
     }
 
     /// The result of an attempt whose transcript could not be written.
     pub(crate) fn transcript_failed(attempt: &str, error: TranscriptError) -> Self {
         let reason = error.to_string();
-        let ended = Ended { reason, ..empty_ended(attempt, AttemptOutcome::Cancelled) };
+        let ended = Ended { reason, ..Ended::new(attempt, AttemptOutcome::Cancelled) };
         Self { ended, budget_exceeded: None, transcript_error: Some(error) }
-    }
-}
-
-/// The end of an attempt with an outcome and nothing else.
-pub(crate) fn empty_ended(attempt: &str, outcome: AttemptOutcome) -> Ended {
-    Ended {
-        attempt: attempt.to_owned(),
-        outcome,
-        value: None,
-        partial: None,
-        reason: String::new(),
-        violations: Vec::new(),
-        claims: Vec::new(),
-        changed: None,
-        reply: None,
-        usage: Usage::default(),
-        reset_at: None,
-        tree: None,
-        checks: std::collections::BTreeMap::new(),
-        rejected: Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ mod patch;
 mod paths;
 pub(crate) mod read;
 
-use crate::attempt::{AttemptContext, AttemptResult, empty_ended};
+use crate::attempt::{AttemptContext, AttemptResult};
 use counterfoil_flow::{AttemptOutcome, Ended, Usage};
 use counterfoil_process::StopRequest;
 use serde_json::Value;
@@ -48,7 +48,7 @@ impl BuiltinOutcome {
         let wall_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let ended = |outcome| Ended {
             usage: Usage { wall_ms, ..Usage::default() },
-            ..empty_ended(attempt, outcome)
+            ..Ended::new(attempt, outcome)
         };
         match self {
             Self::Value(value) => Ended { value: Some(value), ..ended(AttemptOutcome::Accepted) },

@@ -1,7 +1,7 @@
 //! Runs the project's checks: after a step, and before the first step of a run. Which checks they
 //! are is read before the step, so that the step cannot change them.
 
-use crate::attempt::{AttemptContext, AttemptResult, empty_ended};
+use crate::attempt::{AttemptContext, AttemptResult};
 use crate::contracts::ContractLookup;
 use crate::verification::{CHECK_CACHE, SnapshotterPool, WorkFolder};
 use counterfoil_flow::{
@@ -93,13 +93,13 @@ pub(crate) async fn run(
                 wall_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
                 ..Usage::default()
             },
-            ..empty_ended(&attempt, AttemptOutcome::Accepted)
+            ..Ended::new(&attempt, AttemptOutcome::Accepted)
         },
         Ok(None) => Ended {
             reason: "stopped".to_owned(),
-            ..empty_ended(&attempt, AttemptOutcome::Cancelled)
+            ..Ended::new(&attempt, AttemptOutcome::Cancelled)
         },
-        Err(reason) => Ended { reason, ..empty_ended(&attempt, AttemptOutcome::Agent) },
+        Err(reason) => Ended { reason, ..Ended::new(&attempt, AttemptOutcome::Agent) },
     };
     AttemptResult::new(ended)
 }

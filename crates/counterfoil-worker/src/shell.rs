@@ -1,6 +1,6 @@
 //! Commands of a workflow: runs a program and returns its exit code and the end of its output.
 
-use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode, empty_ended};
+use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode};
 use counterfoil_agents::transcript::reply_reference;
 use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
 use counterfoil_flow::{AttemptOutcome, CommandWork, Ended, Usage};
@@ -27,7 +27,7 @@ pub(crate) async fn run(
     repo: PathBuf,
     context: Arc<dyn AttemptContext>,
 ) -> AttemptResult {
-    let ended = |outcome, reason: String| Ended { reason, ..empty_ended(&attempt, outcome) };
+    let ended = |outcome, reason: String| Ended { reason, ..Ended::new(&attempt, outcome) };
     let done = AttemptResult::new;
     let cwd = match inside(&repo, work.cwd.as_deref()) {
         Ok(cwd) => cwd,

@@ -7,7 +7,7 @@
 use super::changes::{empty_tree, is_unborn};
 use super::paths::{Known, Selected, select};
 use super::{BuiltinOutcome, literal_pathspecs, names, nul_list, state_folders};
-use crate::attempt::{AttemptContext, AttemptResult, empty_ended};
+use crate::attempt::{AttemptContext, AttemptResult};
 use crate::shell::{ChildOutput, exit_code, run_child};
 use counterfoil_agents::transcript::reply_reference;
 use counterfoil_flow::{AttemptOutcome, CommitWork, Ended, Usage};
@@ -167,7 +167,7 @@ impl CommitReport<'_> {
     fn ended(mut self, child: ChildOutput, made: Option<Made>) -> Ended {
         let wall_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let usage = Usage { wall_ms, ..Usage::default() };
-        let ended = |outcome| Ended { usage, ..empty_ended(self.attempt, outcome) };
+        let ended = |outcome| Ended { usage, ..Ended::new(self.attempt, outcome) };
         let cause = child.outcome.as_ref().map(|process| process.cause);
         let limit = format!("longer than {} s", self.work.timeout_ms.div_ceil(1000));
         match (cause, &made) {

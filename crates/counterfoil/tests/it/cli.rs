@@ -142,6 +142,13 @@ fn usage_errors_name_the_thing_and_the_way_out() {
     );
 }
 
+/// The report about a text that is checked against a schema.
+fn check_by_schema(schema: &str, flags: &[&str], text: &str) -> Value {
+    let mut command = counterfoil();
+    command.args(["check", "--format", "json", "--schema", schema]).args(flags);
+    report(command.write_stdin(text))
+}
+
 #[test]
 fn any_schema_serves() {
     let folder = TempDir::new().unwrap();
@@ -151,14 +158,7 @@ fn any_schema_serves() {
         json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}})
             .to_string(),
     );
-    let check = |flags: &[&str], text: &str| {
-        report(
-            counterfoil()
-                .args(["check", "--format", "json", "--schema", &schema])
-                .args(flags)
-                .write_stdin(text),
-        )
-    };
+    let check = |flags: &[&str], text: &str| check_by_schema(&schema, flags, text);
     assert_eq!(check(&[], "x {\"n\": 1}")["value"], json!({"n": 1}));
     assert_eq!(check(&[], "{'n': 1}")["status"], "rejected");
     assert_eq!(check(&["--repair", "syntax"], "{'n': 1}")["value"], json!({"n": 1}));
@@ -188,14 +188,7 @@ fn a_part_of_the_prompt_is_no_answer() {
             .to_string(),
     );
     let prompt = file(&folder, "prompt.md", "Answer like this:\n\n{\"note\": \"All was read.\"}\n");
-    let check = |flags: &[&str], text: &str| {
-        report(
-            counterfoil()
-                .args(["check", "--format", "json", "--schema", &schema])
-                .args(flags)
-                .write_stdin(text),
-        )
-    };
+    let check = |flags: &[&str], text: &str| check_by_schema(&schema, flags, text);
     let quoted = "You want { \"note\": \"All was read.\" } from me.";
     assert_eq!(check(&[], quoted)["status"], "accepted");
     let report = check(&["--prompt", &prompt], quoted);

@@ -108,16 +108,12 @@ pub(crate) fn attempt_ended(
     let modified: Vec<String> = changed.iter().map(|path| (*path).to_owned()).collect();
     let accepted = outcome == AttemptOutcome::Accepted;
     Event::AttemptEnded(Box::new(Ended {
-        attempt: format!("{state}#{n}"),
-        outcome,
         value: accepted.then(|| json!({"ok": true})),
-        partial: None,
         reason: if accepted {
             String::new()
         } else {
             "a claim that had to hold was refuted".to_owned()
         },
-        violations: Vec::new(),
         claims,
         changed: Some(ChangedFiles {
             total: modified.len() as u64,
@@ -125,11 +121,7 @@ pub(crate) fn attempt_ended(
             ..ChangedFiles::default()
         }),
         reply: Some(reply("accepted", &[])),
-        usage: Usage::default(),
-        reset_at: None,
-        tree: None,
-        checks: std::collections::BTreeMap::new(),
-        rejected: Vec::new(),
+        ..Ended::new(format!("{state}#{n}"), outcome)
     }))
 }
 

@@ -302,7 +302,7 @@ fn a_check_of_the_project_that_the_work_breaks_holds_back() {
             (&status["last_ci_result"], &status["last_failed_step"]),
             (&json!("red"), &json!(check))
         );
-        // Whoever looks next is given what the engine saw.
+        // The next agent is given what the engine saw.
         assert!(ran.prompt("REVIEW#1", 1).contains(&format!("{check}: failed")), "{check}");
     }
 }

@@ -178,7 +178,7 @@ fn an_earlier_session_is_protected_where_git_ignores_it() {
         asked.contains(EARLIER) && asked.contains("new.md") && asked.contains("tasks.yaml"),
         "{asked}"
     );
-    // Whoever keeps doing so is blocked.
+    // An agent that keeps doing so is blocked.
     let keeps =
         (0..3).fold(base().planned(), |scenario, _| scenario.says("Coder", ok()).exec(&spoils));
     let ran = keeps.passes(GATES).released().play();

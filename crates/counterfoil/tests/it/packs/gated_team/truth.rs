@@ -147,7 +147,7 @@ fn every_prompt_says_what_to_fill_in_what_follows_and_when_to_block() {
         .map(|key| sent.find(key).unwrap());
         assert!(places.is_sorted(), "{attempt}: {sent}");
     }
-    // Whoever looks at the work knows where it began and what changed.
+    // Reviewers of the work know where it began and what changed.
     let base = ran.git(&["rev-parse", "HEAD"]);
     for looks in ["IMPLEMENT#1", "REVIEW#1", "QA#1", "SECURITY#1", "INTEGRATE#1", "RELEASE#1"] {
         assert!(ran.prompt(looks, 1).contains(base.trim()), "{looks}");

@@ -16,7 +16,12 @@ const CHECKS: &str = "[checks]\ntest = \"grep -q 'fn one' src/lib.rs\"\n";
 
 /// Asserts that a run did not end as done, did not approve, and says why.
 #[track_caller]
-fn not_done(scenario: Scenario, arguments: &[&str], code: i32, words: &str) -> ScenarioRun {
+pub(super) fn not_done(
+    scenario: Scenario,
+    arguments: &[&str],
+    code: i32,
+    words: &str,
+) -> ScenarioRun {
     let ran = scenario.built_in_only().run(arguments);
     let (outcome, _, exit) = ran.ended();
     assert_ne!(outcome, "done", "{ran:?}");
@@ -37,6 +42,7 @@ macro_rules! ways {
         )*
     };
 }
+pub(super) use ways;
 
 ways! {
     // A reviewer that gives no review.

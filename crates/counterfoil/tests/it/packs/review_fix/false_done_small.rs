@@ -1,6 +1,6 @@
 //! Ways to a false done in the three small workflows: validate, issue, implement.
 
-use crate::packs::run::ScenarioRun;
+use super::false_done::{not_done, ways};
 use crate::packs::scenario::Scenario;
 use serde_json::{Value, json};
 
@@ -8,27 +8,6 @@ const ISSUE: [&str; 4] = ["--task", "It returns two", "--input", "issue=17"];
 const TASKS: [&str; 2] = ["--task", "1. T001: one\n2. T002: two"];
 const CHECKS: &str = "[checks]\ntest = \"grep -q 'fn one' src/lib.rs\"\n";
 const GOOD: &str = "pub fn one() {}\n";
-
-#[track_caller]
-fn not_done(scenario: Scenario, arguments: &[&str], code: i32, words: &str) -> ScenarioRun {
-    let ran = scenario.built_in_only().run(arguments);
-    let (outcome, _, exit) = ran.ended();
-    assert_ne!(outcome, "done", "{ran:?}");
-    assert_eq!(exit, code, "{ran:?}");
-    assert!(ran.reason().contains(words), "{words}: {}", ran.reason());
-    ran
-}
-
-macro_rules! ways {
-    ($($way:ident: $scenario:expr, $arguments:expr, $code:expr, $words:expr;)*) => {
-        $(
-            #[test]
-            fn $way() {
-                not_done($scenario, &$arguments, $code, $words);
-            }
-        )*
-    };
-}
 
 ways! {
     an_issue_fixed_without_a_file_or_a_commit:
