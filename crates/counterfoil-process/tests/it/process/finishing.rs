@@ -24,11 +24,10 @@ impl Listener {
 impl OutputSink for Listener {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
         let (Output::Stdout(chunk) | Output::Stderr(chunk)) = output;
-        if chunk.contains(&0) {
-            self.flood += chunk.len();
-        } else {
-            self.heard.extend_from_slice(chunk);
-        }
+        // A chunk may hold both: how the output is cut is up to the scheduler.
+        let heard = self.heard.len();
+        self.heard.extend(chunk.iter().filter(|byte| **byte != 0));
+        self.flood += chunk.len() - (self.heard.len() - heard);
         ControlFlow::Continue(())
     }
 
