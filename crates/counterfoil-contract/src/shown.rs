@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use value::{Members, digests};
+use value::{Values, digests};
 
 /// Separates the texts; no normalised text contains it.
 const SEPARATOR: u8 = 0xff;
@@ -59,9 +59,7 @@ pub struct Shown {
     /// Where a copy can begin: at an opening bracket or a line, in the order of what follows.
     starts: Vec<usize>,
     /// The objects and lists of the texts, and those inside of them.
-    values: HashSet<u64>,
-    /// The members of the objects, and which objects have each of them.
-    members: Members,
+    values: Values,
     /// The output blocks of the texts, by the set of their lines.
     blocks: HashSet<u64>,
     /// The objects and lists that are not ours although a text contains them.
@@ -116,10 +114,7 @@ impl Shown {
     }
 
     fn add(&mut self, text: &str) {
-        each_value(text, |value| {
-            digests(value, &mut self.values);
-            self.members.add(value);
-        });
+        each_value(text, |value| self.values.add(value));
         let normal = Normal::new(text);
         let mut rest = text;
         while let Some((_, block)) = rest.split_once("---OUTPUT---") {
@@ -160,7 +155,7 @@ impl Shown {
             if self.quoted.contains(&digest) {
                 return None;
             }
-            if self.values.contains(&digest) || self.members.contain(&value) {
+            if self.values.contain(digest, &value) {
                 return Some(value);
             }
             value = Cow::Owned(value::inside_envelope(&value)?);

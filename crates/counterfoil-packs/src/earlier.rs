@@ -8,12 +8,9 @@ use counterfoil_contract::claim::{Claim, ClaimKind, ClaimMatch};
 use counterfoil_contract::{AgentOutput, Definition};
 use serde_json::{Value, json};
 
-pub(crate) fn definitions() -> Vec<Definition> {
-    // Claims that could not be verified: a count without what it counts, a commit without its
-    // files, planned changes.
-    let count = || Claim::new(ClaimKind::Count);
+pub(crate) fn review_fix() -> Vec<Definition> {
+    // A commit without its files could not be verified.
     let commit = || Claim::new(ClaimKind::Commit).required();
-    let planned = || Claim::new(ClaimKind::FilesChanged).matching(ClaimMatch::BestEffort);
     // Required fields without a default, which the origin's own models may leave out.
     let fix = || {
         without_defaults(
@@ -27,7 +24,7 @@ pub(crate) fn definitions() -> Vec<Definition> {
             &[&IMPLEMENTATION[..], &FILE_CHANGE[..]].concat(),
         )
     };
-    let mut all = vec![
+    vec![
         fix(),
         implementation(),
         silent_about_files(GroupedReviewResult::definition().version(1)),
@@ -35,7 +32,6 @@ pub(crate) fn definitions() -> Vec<Definition> {
             "C0204",
             json!({"severity": "minor", "file": "src/cache.py", "line": 0, "message": "The name says nothing"}),
         ),
-        open_loops(SessionStatus::definition().version(1)),
         fix()
             .version(1)
             .claim("commit_sha", commit())
@@ -46,13 +42,31 @@ pub(crate) fn definitions() -> Vec<Definition> {
             .claim("task_results/*/commit_sha", commit())
             .claim("validation_passed", Claim::check("test")),
         ReviewResult::definition().version(1).claim("files_reviewed", count()),
-        TddPhaseBlock::definition().version(1).claim("tests_added", count()),
-        TeamOutput::definition().version(1).claim("artifacts/files_to_create_or_update", planned()),
-        without_field(one_name(TaskPlan::definition().version(1)), "/$defs/PlannedTask", "non_goals"),
+    ]
+}
+
+pub(crate) fn feature_pipeline() -> Vec<Definition> {
+    vec![TddPhaseBlock::definition().version(1).claim("tests_added", count())]
+}
+
+pub(crate) fn gated_team() -> Vec<Definition> {
+    // Planned changes could not be verified.
+    let planned = Claim::new(ClaimKind::FilesChanged).matching(ClaimMatch::BestEffort);
+    vec![
+        open_loops(SessionStatus::definition().version(1)),
+        TeamOutput::definition().version(1).claim("artifacts/files_to_create_or_update", planned),
+        without_field(
+            one_name(TaskPlan::definition().version(1)),
+            "/$defs/PlannedTask",
+            "non_goals",
+        ),
         without_field(Acceptance::definition().version(1), "", "non_goals"),
-    ];
-    all.extend(crate::spec_pipeline::earlier_definitions());
-    all
+    ]
+}
+
+/// A count without what it counts, which could not be verified.
+fn count() -> Claim {
+    Claim::new(ClaimKind::Count)
 }
 
 /// Fields that got a default, as pointers into the schema.

@@ -24,6 +24,7 @@ mod spec_pipeline;
 mod value;
 
 use counterfoil_contract::{Definition, Registry};
+use std::sync::LazyLock;
 
 pub use pack::{Pack, PackedWorkflow, pack, packs};
 
@@ -49,30 +50,28 @@ pub fn definitions() -> Vec<Definition> {
 /// Earlier published versions of contracts. A result, a workflow or a run that names one can still
 /// be read.
 pub fn earlier_definitions() -> Vec<Definition> {
-    earlier::definitions()
+    packs().iter().flat_map(Pack::earlier_definitions).collect()
 }
 
 /// A registry with every contract of every pack.
 pub fn registry() -> Registry {
-    build_registry(definitions())
+    static ALL: LazyLock<Registry> =
+        LazyLock::new(|| build_registry(earlier_definitions(), definitions()));
+    ALL.clone()
 }
 
 /// A registry for looking up one id: it has the contracts of the id's pack, or all contracts if the
 /// id names no pack. It is faster than [`registry`] for a program that needs a single contract.
 pub fn registry_for(id: &str) -> Registry {
     match pack(id.split('/').next().unwrap_or_default()) {
-        Some(pack) => build_registry(pack.definitions()),
+        Some(pack) => pack.registry().clone(),
         None => registry(),
     }
 }
 
-fn build_registry(definitions: Vec<Definition>) -> Registry {
+fn build_registry(earlier: Vec<Definition>, current: Vec<Definition>) -> Registry {
     let mut registry = Registry::new();
-    let is_included = |earlier: &Definition| {
-        definitions.iter().any(|current| current.contract == earlier.contract)
-    };
-    let earlier: Vec<Definition> = earlier::definitions().into_iter().filter(is_included).collect();
-    for definition in earlier.into_iter().chain(definitions) {
+    for definition in earlier.into_iter().chain(current) {
         // A test proves that no built-in contract is refused. An embedding program should not fail
         // if one were.
         if let Err(error) = registry.add(definition) {

@@ -1,10 +1,14 @@
 //! The files of the packs: workflows, prompts, templates and demos. They are in `packs/` and are
 //! embedded in the binary.
 
-use crate::{execution_loop, feature_pipeline, gated_team, review_fix, spec_pipeline};
-use counterfoil_contract::Definition;
+use crate::{
+    build_registry, earlier, execution_loop, feature_pipeline, gated_team, review_fix,
+    spec_pipeline,
+};
+use counterfoil_contract::{Definition, Registry};
 use include_dir::{Dir, DirEntry, include_dir};
 use serde::Deserialize;
+use std::sync::OnceLock;
 
 /// The file of the workflow that has the name of its pack.
 const MAIN_WORKFLOW: &str = "workflow.yaml";
@@ -14,7 +18,11 @@ const MAIN_WORKFLOW: &str = "workflow.yaml";
 pub struct Pack {
     name: &'static str,
     definitions: fn() -> Vec<Definition>,
+    /// Earlier published versions of the contracts.
+    earlier_definitions: fn() -> Vec<Definition>,
     folder: &'static Dir<'static>,
+    /// The contracts, once they were asked for.
+    registry: OnceLock<Registry>,
 }
 
 /// A workflow of a pack.
@@ -40,19 +48,21 @@ static SPEC_PIPELINE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/packs/spe
 static GATED_TEAM: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/packs/gated-team");
 
 static PACKS: [Pack; 5] = [
-    Pack {
-        name: "execution-loop",
-        definitions: execution_loop::definitions,
-        folder: &EXECUTION_LOOP,
-    },
-    Pack { name: "review-fix", definitions: review_fix::definitions, folder: &REVIEW_FIX },
-    Pack {
-        name: "feature-pipeline",
-        definitions: feature_pipeline::definitions,
-        folder: &FEATURE_PIPELINE,
-    },
-    Pack { name: "spec-pipeline", definitions: spec_pipeline::definitions, folder: &SPEC_PIPELINE },
-    Pack { name: "gated-team", definitions: gated_team::definitions, folder: &GATED_TEAM },
+    Pack::new("execution-loop", &EXECUTION_LOOP, execution_loop::definitions, Vec::new),
+    Pack::new("review-fix", &REVIEW_FIX, review_fix::definitions, earlier::review_fix),
+    Pack::new(
+        "feature-pipeline",
+        &FEATURE_PIPELINE,
+        feature_pipeline::definitions,
+        earlier::feature_pipeline,
+    ),
+    Pack::new(
+        "spec-pipeline",
+        &SPEC_PIPELINE,
+        spec_pipeline::definitions,
+        spec_pipeline::earlier_definitions,
+    ),
+    Pack::new("gated-team", &GATED_TEAM, gated_team::definitions, earlier::gated_team),
 ];
 
 /// All packs.
@@ -66,6 +76,15 @@ pub fn pack(name: &str) -> Option<&'static Pack> {
 }
 
 impl Pack {
+    const fn new(
+        name: &'static str,
+        folder: &'static Dir<'static>,
+        definitions: fn() -> Vec<Definition>,
+        earlier_definitions: fn() -> Vec<Definition>,
+    ) -> Self {
+        Self { name, definitions, earlier_definitions, folder, registry: OnceLock::new() }
+    }
+
     /// The name of the pack, which is also the namespace of its contract ids.
     pub fn name(&self) -> &'static str {
         self.name
@@ -81,6 +100,16 @@ impl Pack {
     /// The definitions of the pack's contracts.
     pub fn definitions(&self) -> Vec<Definition> {
         (self.definitions)()
+    }
+
+    /// Earlier published versions of the pack's contracts.
+    pub fn earlier_definitions(&self) -> Vec<Definition> {
+        (self.earlier_definitions)()
+    }
+
+    /// The contracts of the pack, with their earlier versions. They are built by the first call.
+    pub fn registry(&self) -> &Registry {
+        self.registry.get_or_init(|| build_registry(self.earlier_definitions(), self.definitions()))
     }
 
     /// The workflows of the pack: first the one with the name of the pack, then the others by name.

@@ -1,6 +1,6 @@
 //! JSON values as numbers: equal for values that mean the same, whatever their spelling.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,51 +13,52 @@ const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// The digest of a value; none if it is nested too deeply.
 pub(super) fn digest(value: &Value) -> Option<u64> {
-    walk(value, 0, &mut |_| {})
+    walk(value, 0, &mut |_, _| {})
 }
 
 /// Adds the digests of a value and of all objects and lists inside of it.
 pub(super) fn digests(value: &Value, into: &mut HashSet<u64>) {
-    walk(value, 0, &mut |digest| {
+    walk(value, 0, &mut |digest, _| {
         into.insert(digest);
     });
 }
 
-/// The members of objects: a key with its value.
+/// Objects and lists by their digests, and objects by their members.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Members {
-    /// The objects that have a member, in order.
+pub(super) struct Values {
+    digests: HashSet<u64>,
+    /// The objects that have a member (a key with its value), in order.
     objects: HashMap<u64, Vec<u32>>,
     count: u32,
 }
 
-impl Members {
-    /// Adds the objects of a value.
+impl Values {
+    /// Adds a value and all objects and lists inside of it.
     pub(super) fn add(&mut self, value: &Value) {
-        let mut open = vec![value];
-        while let Some(value) = open.pop() {
-            match value {
-                Value::Array(items) => open.extend(items),
-                Value::Object(fields) => {
-                    open.extend(fields.values());
-                    let number = self.count;
-                    self.count = self.count.saturating_add(1);
-                    for member in member_digests(fields).into_iter().flatten() {
-                        self.objects.entry(member).or_default().push(number);
-                    }
-                }
-                _ => {}
+        walk(value, 0, &mut |digest, members| {
+            // The same object has the same members.
+            if !self.digests.insert(digest) {
+                return;
             }
-        }
+            let number = self.count;
+            self.count = self.count.saturating_add(1);
+            for member in members {
+                self.objects.entry(*member).or_default().push(number);
+            }
+        });
     }
 
-    /// Whether one of the objects has all members of an object.
-    pub(super) fn contain(&self, value: &Value) -> bool {
+    /// Whether a value with this digest was added, or an object that has all members of the value.
+    pub(super) fn contain(&self, digest: u64, value: &Value) -> bool {
+        self.digests.contains(&digest) || self.contain_members(value)
+    }
+
+    fn contain_members(&self, value: &Value) -> bool {
         let Value::Object(fields) = value else { return false };
-        let Some(members) = member_digests(fields) else { return false };
-        let mut found: Vec<&Vec<u32>> = Vec::with_capacity(members.len());
-        for member in members {
-            let Some(objects) = self.objects.get(&member) else { return false };
+        let mut found: Vec<&Vec<u32>> = Vec::with_capacity(fields.len());
+        for (key, value) in fields {
+            let objects = digest(value).and_then(|value| self.objects.get(&member(key, value)));
+            let Some(objects) = objects else { return false };
             found.push(objects);
         }
         let Some(rarest) = found.iter().min_by_key(|objects| objects.len()) else { return false };
@@ -68,13 +69,11 @@ impl Members {
     }
 }
 
-fn member_digests(fields: &Map<String, Value>) -> Option<Vec<u64>> {
-    let member = |(key, value): (&String, &Value)| {
-        let mut hasher = DefaultHasher::new();
-        (key, digest(value)?).hash(&mut hasher);
-        Some(hasher.finish())
-    };
-    fields.iter().map(member).collect()
+/// The digest of a key with its value.
+fn member(key: &str, value: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (key, value).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The value inside of an envelope: the only member of an object, or the only item of a list. It
@@ -108,19 +107,19 @@ pub(super) fn visit_strings(value: &Value, visit: &mut impl FnMut(&str)) {
     }
 }
 
-fn walk(value: &Value, depth: usize, visit: &mut impl FnMut(u64)) -> Option<u64> {
+/// Calls a function for each object and list, those inside first, with its digest and with the
+/// digests of its members if it is an object.
+fn walk(value: &Value, depth: usize, visit: &mut impl FnMut(u64, &[u64])) -> Option<u64> {
     if depth > MAX_DEPTH {
         return None;
     }
     let mut hasher = DefaultHasher::new();
+    let mut members = Vec::new();
     match value {
         Value::Null => 0u8.hash(&mut hasher),
         Value::Bool(truth) => (1u8, truth).hash(&mut hasher),
         Value::Number(number) => hash_number(number, &mut hasher),
-        Value::String(text) => {
-            3u8.hash(&mut hasher);
-            text.chars().filter(|c| !c.is_whitespace()).for_each(|c| c.hash(&mut hasher));
-        }
+        Value::String(text) => hash_text(text, &mut hasher),
         Value::Array(items) => {
             4u8.hash(&mut hasher);
             for item in items {
@@ -129,9 +128,9 @@ fn walk(value: &Value, depth: usize, visit: &mut impl FnMut(u64)) -> Option<u64>
         }
         Value::Object(fields) => {
             5u8.hash(&mut hasher);
-            let mut members = Vec::with_capacity(fields.len());
+            members.reserve_exact(fields.len());
             for (key, value) in fields {
-                members.push((key, walk(value, depth + 1, visit)?));
+                members.push(member(key, walk(value, depth + 1, visit)?));
             }
             members.sort_unstable();
             members.hash(&mut hasher);
@@ -139,9 +138,19 @@ fn walk(value: &Value, depth: usize, visit: &mut impl FnMut(u64)) -> Option<u64>
     }
     let digest = hasher.finish();
     if matches!(value, Value::Array(_) | Value::Object(_)) {
-        visit(digest);
+        visit(digest, &members);
     }
     Some(digest)
+}
+
+/// A text without its whitespace.
+fn hash_text(text: &str, hasher: &mut DefaultHasher) {
+    3u8.hash(hasher);
+    if text.contains(char::is_whitespace) {
+        text.split_whitespace().collect::<String>().hash(hasher);
+    } else {
+        text.hash(hasher);
+    }
 }
 
 fn hash_number(number: &Number, hasher: &mut DefaultHasher) {
