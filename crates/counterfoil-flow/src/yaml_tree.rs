@@ -12,6 +12,10 @@ use std::fmt;
 /// The maximum size of a workflow file.
 pub(crate) const MAX_FILE_BYTES: usize = 8 << 20;
 
+/// The maximum nesting of a workflow file. Reading is recursive; this much fits into the stack of a
+/// thread also without optimisation.
+const MAX_DEPTH: usize = 48;
+
 /// A YAML node with its byte range in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
@@ -182,6 +186,7 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Finding> {
         with_snippet: false,
         strict_booleans: true,
         duplicate_keys: DuplicateKeyPolicy::Error,
+        budget: serde_saphyr::budget! { max_depth: MAX_DEPTH },
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error: serde_saphyr::Error| {
         let detail = error.to_string();

@@ -1,7 +1,7 @@
 //! The feature pipeline with the real command lines, default permissions and a project whose tests
 //! have to run: honest agents finish, and nothing that they try is denied.
 
-use crate::agents::project::{CliProject, RUN_TIMEOUT, VendorCli, for_each_cli};
+use crate::agents::project::{CliProject, VendorCli, for_each_cli};
 use serde_json::{Value, json};
 
 for_each_cli!(honest_agents_build_a_feature);
@@ -11,14 +11,7 @@ fn script(cli: VendorCli) -> Value {
     let (plan, build) = ("Plan one feature of this project", "Build phase 1 of 1 of the feature");
     let (review, gate) = ("Review the feature `greet`", "You are the last to look at the feature");
     let check = json!([{"mcp": "run_check", "input": {"name": "test"}}]);
-    // Without a schema a result is submitted; as a text it would have to be a block.
-    let hand_in = |when: &str, result: Value| {
-        if cli.accepts_schema() {
-            json!({"when": when, "result": result})
-        } else {
-            json!({"when": when, "calls": [{"mcp": "submit_result", "input": result}]})
-        }
-    };
+    let hand_in = |when: &str, result: Value| cli.hand_in(when, &result);
     json!({"replies": [
         {"when": plan, "calls": [{"write": "feature-drafts/greet-TODO.md", "content": "# greet\n\n1. greet.sh, and a test\n"}]},
         hand_in(plan, json!({
@@ -55,27 +48,7 @@ fn honest_agents_build_a_feature(cli: VendorCli) {
         "[checks]\ntest = \"for one in *_test.sh; do [ ! -e $one ] || sh $one || exit 1; done\"\n";
     project.write("counterfoil.toml", check);
     project.commit_all("base");
-    let arguments = [
-        "run",
-        "feature-pipeline",
-        "--task",
-        "greet: Greet people",
-        "--format",
-        "json",
-        "--agent",
-        cli.name(),
-    ];
-    let output = project.start_command(&mut project.command(&arguments)).wait_for(RUN_TIMEOUT);
-    let report = output.json();
-    let ended = (output.code, report["outcome"].as_str());
-    assert_eq!(ended, (Some(0), Some("done")), "{}", project.describe(&output));
-    for attempt in report["attempts"].as_array().unwrap() {
-        assert_eq!(attempt["repairs_asked"], 0, "{attempt:#}");
-        for reply in attempt["replies"].as_array().unwrap() {
-            let denied = reply.get("denied").and_then(Value::as_array);
-            assert!(denied.is_none_or(Vec::is_empty), "{reply:#}");
-        }
-    }
+    project.play_honestly(&["feature-pipeline", "--task", "greet: Greet people"]);
     let files = project.git(&["show", "--name-only", "--format=%s", "HEAD"]);
     let expected = [
         "feat(greet): Greet people",
@@ -89,5 +62,4 @@ fn honest_agents_build_a_feature(cli: VendorCli) {
     for remark in ["review, minor: no name at all", "merge gate: the greeting is English only"] {
         assert!(master.contains(remark), "{master}");
     }
-    project.assert_nothing_runs(&report);
 }

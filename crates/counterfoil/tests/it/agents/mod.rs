@@ -6,11 +6,11 @@ mod project;
 
 mod channels;
 mod checks;
+mod execution_loop;
 mod fakes;
 mod feature_pipeline;
 mod hooks;
 mod install;
-mod packs;
 mod permissions;
 mod results;
 mod stops;

@@ -6,7 +6,7 @@ use counterfoil_testkit::{
     CommandOutput, MockServer, ModelRequest, RunningCommand, TestCommand, installed_clis,
     read_tree, testing_dir,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::ops::Deref;
@@ -46,6 +46,16 @@ impl VendorCli {
     /// Whether it accepts a schema for its answer.
     pub(crate) fn accepts_schema(self) -> bool {
         self != Self::Gemini
+    }
+
+    /// The reply of a model that hands in its result when its prompt contains a text. Without a
+    /// schema a result is submitted; as a text it would have to be a block for some contracts.
+    pub(crate) fn hand_in(self, when: &str, result: &Value) -> Value {
+        if self.accepts_schema() {
+            json!({"when": when, "result": result})
+        } else {
+            json!({"when": when, "calls": [{"mcp": "submit_result", "input": result}]})
+        }
     }
 }
 
@@ -185,6 +195,27 @@ impl CliProject {
         let report = output.json();
         let ended = (output.code, report["outcome"].as_str(), report["cause"].as_str());
         assert_eq!(ended, (Some(code), Some("failed"), Some(cause)), "{}", self.describe(&output));
+        self.assert_nothing_runs(&report);
+        report
+    }
+
+    /// Runs a pack whose agents do what they are asked to, and asserts that it is done: no result
+    /// was asked for again, and nothing that they tried was denied. Returns the report.
+    #[track_caller]
+    pub(crate) fn play_honestly(&self, arguments: &[&str]) -> Value {
+        let options = ["--format", "json", "--agent", self.cli.name()];
+        let mut command = self.command(&[&["run"], arguments, &options].concat());
+        let output = self.start_command(&mut command).wait_for(RUN_TIMEOUT);
+        let report = output.json();
+        let ended = (output.code, report["outcome"].as_str());
+        assert_eq!(ended, (Some(0), Some("done")), "{}", self.describe(&output));
+        for attempt in report["attempts"].as_array().unwrap() {
+            assert_eq!(attempt["repairs_asked"], 0, "{attempt:#}");
+            for reply in attempt["replies"].as_array().unwrap() {
+                let denied = reply.get("denied").and_then(Value::as_array);
+                assert!(denied.is_none_or(Vec::is_empty), "{reply:#}");
+            }
+        }
         self.assert_nothing_runs(&report);
         report
     }

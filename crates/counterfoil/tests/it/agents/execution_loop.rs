@@ -1,18 +1,23 @@
-//! A whole pack with the real command lines.
+//! The execution loop with the real command lines.
 
 use crate::agents::project::{CliProject, RUN_TIMEOUT, VendorCli, for_each_cli};
 use counterfoil_testkit::testing_dir;
 use serde_json::{Value, json};
 
-for_each_cli!(one_command_line_plays_the_execution_loop);
 for_each_cli!(honest_agents_finish_the_execution_loop);
 
-/// Plays the execution loop, with these agents.
-fn play(project: &CliProject, agents: &[&str]) -> Value {
+/// A step as its name and what became of it.
+fn step(attempt: &Value) -> String {
+    format!("{} {}", attempt["path"][0].as_str().unwrap(), attempt["outcome"].as_str().unwrap())
+}
+
+#[test]
+fn three_command_lines_play_the_execution_loop_together() {
+    let script = std::fs::read(testing_dir().join("scripts/execution-loop.json")).unwrap();
+    let script: Value = serde_json::from_slice(&script).unwrap();
+    let Some(project) = CliProject::open(VendorCli::Gemini, &script) else { return };
     let mut arguments = vec!["run", "execution-loop", "--task", "Greet people", "--format", "json"];
-    for agent in agents {
-        arguments.extend(["--agent", agent]);
-    }
+    arguments.extend(["--agent", "implementer=claude", "--agent", "qa=codex", "--agent", "gemini"]);
     let output = project.start_command(&mut project.command(&arguments)).wait_for(RUN_TIMEOUT);
     let report = output.json();
     assert_eq!(
@@ -36,30 +41,6 @@ fn play(project: &CliProject, agents: &[&str]) -> Value {
     assert_eq!(project.read_or_empty("greet.sh"), "echo \"Hello, $1\"\n");
     assert_eq!(project.read_or_empty("docs/progress.md"), "- [x] greet people\n");
     project.assert_nothing_runs(&report);
-    report
-}
-
-/// A step as its name and what became of it.
-fn step(attempt: &Value) -> String {
-    format!("{} {}", attempt["path"][0].as_str().unwrap(), attempt["outcome"].as_str().unwrap())
-}
-
-fn script() -> Value {
-    serde_json::from_slice(
-        &std::fs::read(testing_dir().join("scripts/execution-loop.json")).unwrap(),
-    )
-    .unwrap()
-}
-
-fn one_command_line_plays_the_execution_loop(cli: VendorCli) {
-    let Some(project) = CliProject::open(cli, &script()) else { return };
-    play(&project, &[cli.name()]);
-}
-
-#[test]
-fn three_command_lines_play_the_execution_loop_together() {
-    let Some(project) = CliProject::open(VendorCli::Gemini, &script()) else { return };
-    play(&project, &["implementer=claude", "qa=codex", "gemini"]);
     let mut apis: Vec<String> = project.requests().into_iter().map(|asked| asked.api).collect();
     apis.dedup();
     assert_eq!(apis, ["anthropic", "openai", "gemini", "anthropic", "openai", "gemini"]);
@@ -100,18 +81,6 @@ fn honest_agents_finish_the_execution_loop(cli: VendorCli) {
     project.write("counterfoil.toml", "[checks]\ntest = \"sh greet_test.sh\"\n");
     project.write("greet_test.sh", "[ \"$(sh greet.sh Kim)\" = \"Hello, Kim\" ]\n");
     project.commit_all("base");
-    let arguments =
-        ["run", "execution-loop", "--task", "Greet people", "--format", "json", "--agent"];
-    let mut command = project.command(&[&arguments[..], &[cli.name()]].concat());
-    let output = project.start_command(&mut command).wait_for(RUN_TIMEOUT);
-    let report = output.json();
-    let ended = (output.code, report["outcome"].as_str(), report["reason"].as_str());
-    assert_eq!(ended, (Some(0), Some("done"), Some("Ship it")), "{}", project.describe(&output));
-    for attempt in report["attempts"].as_array().unwrap() {
-        assert_eq!(attempt["repairs_asked"], 0, "{attempt:#}");
-        for reply in attempt["replies"].as_array().unwrap() {
-            let denied = reply.get("denied").and_then(Value::as_array);
-            assert!(denied.is_none_or(Vec::is_empty), "{reply:#}");
-        }
-    }
+    let report = project.play_honestly(&["execution-loop", "--task", "Greet people"]);
+    assert_eq!(report["reason"], "Ship it");
 }
