@@ -40,6 +40,10 @@ pub trait Adapter: Send + Sync {
         false
     }
 
+    /// What the program may do with an access, in words and in its own terms, unless the user's
+    /// flags and settings say otherwise.
+    fn permissions(&self, access: Access) -> &'static str;
+
     /// The environment variables that this program may see in addition to the common ones. A `*`
     /// at the end matches any suffix.
     fn variables(&self) -> &'static [&'static str];

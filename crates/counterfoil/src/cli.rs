@@ -70,7 +70,7 @@ Exits with 0 if everything is set up, and with 1 if changes are needed and were 
 const DOCTOR: &str = "\
 Check the setup and suggest fixes.
 
-Checks the agent programs (installed, version, login, channels for results), counterfoil.toml, hooks and contracts. Calls no \
+Checks the agent programs (installed, version, login, channels for results, permissions), counterfoil.toml, hooks and contracts. Calls no \
 agent and writes nothing. Exits with 0 if everything required works, else with 1.";
 
 const HOOK: &str = "\

@@ -22,6 +22,8 @@ pub(crate) struct Diagnosis {
     pub(crate) findings: Vec<Finding>,
     /// The supported agent programs.
     pub(crate) programs: Vec<Program>,
+    /// The checks of the project, which all agents can run.
+    pub(crate) checks: Vec<String>,
     /// The checks that passed.
     #[serde(rename = "fine")]
     pub(crate) passed: Vec<String>,
@@ -69,8 +71,18 @@ pub(crate) struct Program {
     pub(crate) login: Option<String>,
     /// The channels through which it can return a result, strictest first.
     pub(crate) channels: Vec<&'static str>,
+    /// What its agents may do by default; none if it cannot be used.
+    pub(crate) permissions: Option<Permissions>,
     /// The command that installs it.
     pub(crate) install: String,
+}
+
+/// What the agents of a program may do, by their access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Permissions {
+    pub(crate) read_only: &'static str,
+    pub(crate) workspace_write: &'static str,
 }
 
 /// The state of an agent program.

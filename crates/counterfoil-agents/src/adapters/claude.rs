@@ -84,6 +84,15 @@ impl Adapter for Claude {
 
     /// Single names instead of `CLAUDE_CODE_*`, because some of those variables skip all permission
     /// checks, and others connect it to a session that we may be running in.
+    fn permissions(&self, access: Access) -> &'static str {
+        match access {
+            Access::ReadOnly => "reads files, and runs commands that only read (mode dontAsk)",
+            Access::WorkspaceWrite => {
+                "edits files, and runs file commands, in its folder (mode acceptEdits); other commands as its settings allow"
+            }
+        }
+    }
+
     fn variables(&self) -> &'static [&'static str] {
         &[
             "ANTHROPIC_*",

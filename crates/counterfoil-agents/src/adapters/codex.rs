@@ -54,6 +54,17 @@ impl Adapter for Codex {
 
     /// Single names instead of `CODEX_*`: variables that one run sets for its tools, such as
     /// `CODEX_THREAD_ID`, must not reach another run.
+    fn permissions(&self, access: Access) -> &'static str {
+        match access {
+            Access::ReadOnly => {
+                "reads files, and runs commands that cannot write (sandbox read-only)"
+            }
+            Access::WorkspaceWrite => {
+                "writes files, and runs commands, in its folder and /tmp, without network (sandbox workspace-write)"
+            }
+        }
+    }
+
     fn variables(&self) -> &'static [&'static str] {
         &[
             "CODEX_HOME",

@@ -62,6 +62,15 @@ impl Adapter for Gemini {
         false
     }
 
+    fn permissions(&self, access: Access) -> &'static str {
+        match access {
+            Access::ReadOnly => "reads files; runs no commands (mode default)",
+            Access::WorkspaceWrite => {
+                "edits files; runs no commands unless its policies allow them (mode auto_edit)"
+            }
+        }
+    }
+
     fn variables(&self) -> &'static [&'static str] {
         &["GEMINI_*", "GOOGLE_*", "CLOUD_SHELL"]
     }

@@ -33,6 +33,10 @@ impl Adapter for Homely {
         false
     }
 
+    fn permissions(&self, _: Access) -> &'static str {
+        ""
+    }
+
     fn variables(&self) -> &'static [&'static str] {
         &[]
     }

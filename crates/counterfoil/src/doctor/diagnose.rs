@@ -25,11 +25,14 @@ pub(crate) fn diagnose(probe: &Probe) -> Diagnosis {
     check_repository(probe, &mut findings, &mut passed);
     check_interactive_use(probe, &agents, &mut findings, &mut passed);
     findings.sort_by_key(|finding| finding.level);
+    let checks = probe.config.iter().flat_map(|config| config.verify.checks.keys().cloned());
+    let checks = checks.collect();
     Diagnosis {
         ok: findings.iter().all(|finding| finding.level != Level::Fail),
         repo: probe.repo.clone(),
         findings,
         programs,
+        checks,
         passed,
     }
 }
@@ -81,6 +84,7 @@ fn program_state(probe: &ProgramProbe, needed: bool) -> Program {
         known: (probe.versions.0.to_owned(), probe.versions.1.to_owned()),
         login: probe.login.source.clone(),
         channels: if state.is_usable() { channels.chain(["text"]).collect() } else { Vec::new() },
+        permissions: state.is_usable().then_some(probe.permissions),
         install: probe.install.to_owned(),
     }
 }

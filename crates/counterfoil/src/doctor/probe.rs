@@ -1,5 +1,6 @@
 //! Inspects programs, files and folders. It draws no conclusions.
 
+use super::Permissions;
 use super::login::{self, Login};
 use crate::init::{FileState, Subagents, file_state, find_on_path, subagents};
 use crate::project;
@@ -8,6 +9,7 @@ use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_agents::environment::installed;
 use counterfoil_agents::environment::installed::{Installed, ProgramError};
 use counterfoil_engine::config::{Channel, Config, FILE};
+use counterfoil_flow::Access;
 use counterfoil_process::{Containment, containment};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -64,6 +66,8 @@ pub(crate) struct ProgramProbe {
     pub(crate) login: Login,
     /// The channels for results that the program has besides its text.
     pub(crate) channels: Vec<Channel>,
+    /// What agents with each access may do.
+    pub(crate) permissions: Permissions,
 }
 
 /// Inspects a project.
@@ -138,6 +142,10 @@ fn probe_program(adapter: &dyn Adapter, config: &Config, home: &Path) -> Program
         found: installed::inspect(adapter, &settings, &environment),
         login: login::detect(adapter.name(), &env, &adapter.configured_variables(&env)),
         channels,
+        permissions: Permissions {
+            read_only: adapter.permissions(Access::ReadOnly),
+            workspace_write: adapter.permissions(Access::WorkspaceWrite),
+        },
     }
 }
 

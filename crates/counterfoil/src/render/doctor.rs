@@ -3,6 +3,7 @@
 use super::color::Color;
 use super::text::pluralize;
 use crate::doctor::{Diagnosis, Finding, Level, Program, State};
+use counterfoil_agents::adapters::Server;
 use counterfoil_contract::diagnostic::Style;
 use std::fmt::Write as _;
 
@@ -33,6 +34,7 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis, style: Style) -> String {
             version(program)
         );
     }
+    text.push_str(&permissions(diagnosis, name_width));
     if !diagnosis.passed.is_empty() {
         text.push_str("\npassed\n");
         diagnosis.passed.iter().for_each(|line| {
@@ -50,6 +52,33 @@ pub(crate) fn diagnosis(diagnosis: &Diagnosis, style: Style) -> String {
         }
     };
     text
+}
+
+/// What the agents of the programs may do unless flags and settings say otherwise.
+fn permissions(diagnosis: &Diagnosis, name_width: usize) -> String {
+    let mut text = String::new();
+    for program in &diagnosis.programs {
+        let Some(permissions) = &program.permissions else { continue };
+        let accesses = [
+            (program.name.as_str(), "read-only", permissions.read_only),
+            ("", "workspace-write", permissions.workspace_write),
+        ];
+        for (name, access, words) in accesses {
+            let _ = writeln!(text, "  {name:name_width$}  {access:15}  {words}");
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    let checks = match diagnosis.checks.as_slice() {
+        [] => "there are none: add [checks] to counterfoil.toml".to_owned(),
+        checks => checks.join(", "),
+    };
+    format!(
+        "\npermissions of agents, unless flags and settings say otherwise\n{text}  \
+         all of them can run the checks of the project with the tool `{}`: {checks}\n",
+        Server::RUN_CHECK
+    )
 }
 
 fn problem(finding: &Finding, style: Style) -> String {

@@ -99,12 +99,26 @@ fn the_report_for_programs_has_everything() {
     assert_eq!(claude["needed"], false);
     assert_eq!(claude["login"], "ANTHROPIC_API_KEY");
     assert_eq!(claude["channels"], serde_json::json!(["native", "submit", "text"]));
+    let permissions = &claude["permissions"];
+    assert!(permissions["read-only"].as_str().unwrap().contains("dontAsk"), "{permissions}");
+    assert!(permissions["workspace-write"].as_str().unwrap().contains("acceptEdits"));
+    assert_eq!(report["programs"][1]["permissions"], Value::Null, "it is not installed");
     assert!(claude["path"].as_str().unwrap().ends_with("bin/claude"));
     let others: Vec<&str> = report["programs"].as_array().unwrap()[1..]
         .iter()
         .map(|one| one["state"].as_str().unwrap())
         .collect();
     assert_eq!(others, ["missing", "missing"]);
+}
+
+#[test]
+fn the_checks_that_agents_can_run_are_named() {
+    let project = project();
+    assert_eq!(json(&project).1["checks"], serde_json::json!([]));
+    project.write("repo/counterfoil.toml", "[checks]\ntest = \"true\"\nlint = \"true\"\n");
+    assert_eq!(json(&project).1["checks"], serde_json::json!(["lint", "test"]));
+    let shown = project.snapshot(&mut doctor(&project));
+    assert!(shown.contains("with the tool `run_check`: lint, test\n"), "{shown}");
 }
 
 #[test]
