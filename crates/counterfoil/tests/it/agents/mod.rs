@@ -13,5 +13,6 @@ mod hooks;
 mod install;
 mod permissions;
 mod results;
+mod review_fix;
 mod stops;
 mod trouble;
