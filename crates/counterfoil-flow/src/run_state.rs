@@ -497,6 +497,7 @@ impl RunState {
         frame.interrupted = 0;
         frame.claims.clear();
         frame.rejected.clear();
+        frame.step_changed = None;
         (frame.planned_checks, frame.checks) = (None, None);
         frame.workspace.take_if(|own| own.lifetime == WorkspaceLifetime::State);
         frame.reason.clone_from(&taken.reason);

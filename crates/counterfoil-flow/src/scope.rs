@@ -156,7 +156,7 @@ fn counts_value(machine: &Machine, frame: &Frame) -> Value {
 /// The value of `run` for a frame.
 fn run_value(workflow: &Workflow, run: &RunState, frame: &Frame) -> Value {
     let started = timestamp(run.started_at);
-    json!({
+    let mut value = json!({
         "id": run.run,
         "workflow": run.workflow,
         "date": started.get(..10).unwrap_or_default(),
@@ -168,7 +168,11 @@ fn run_value(workflow: &Workflow, run: &RunState, frame: &Frame) -> Value {
         "changed": frame.changed,
         "rejected": frame.rejected,
         "base_checks": checks_value(&workflow.checks, run.base_checks.as_ref()),
-    })
+    });
+    if let (Some(fields), Some(changed)) = (value.as_object_mut(), &frame.step_changed) {
+        fields.insert("step_changed".into(), json!(changed));
+    }
+    value
 }
 
 /// The outcomes of checks for expressions and templates. A check without an outcome is not

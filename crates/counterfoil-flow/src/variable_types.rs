@@ -55,7 +55,7 @@ pub(crate) fn nullable(ty: Type) -> Type {
 
 /// The type of `run` in expressions and prompts.
 pub(crate) fn run_type(checks: &[String]) -> Type {
-    object([
+    let Type::Object(plain) = object([
         ("id", Type::text()),
         ("workflow", Type::text()),
         ("started", Type::text()),
@@ -67,7 +67,14 @@ pub(crate) fn run_type(checks: &[String]) -> Type {
         ("changed", list_of(Type::text())),
         ("rejected", list_of(rejected_type())),
         ("base_checks", checks_type(checks)),
-    ])
+    ]) else {
+        return Type::Any;
+    };
+    let mut fields = plain.fields.clone();
+    let position = fields.len();
+    let paths = field(list_of(Type::text()), Presence::Optional, position);
+    fields.insert("step_changed".into(), paths);
+    Type::Object(Arc::new(ObjectType { fields, open: false }))
 }
 
 /// The type of an item of `run.rejected`.

@@ -74,8 +74,12 @@ impl RunState {
         let paths: Vec<String> = lists.chain(renamed).cloned().collect();
         let cut = changed.total > paths.len() as u64;
         self.add_changed(frame, &paths);
-        if let Some(frame) = self.frames.get_mut(frame).filter(|_| cut) {
-            frame.cut = true;
+        if let Some(frame) = self.frames.get_mut(frame) {
+            frame.cut |= cut;
+            // Every attempt of a visit is compared with the tree before the first one. If
+            // something could not be observed, nothing seen is not the same as nothing changed.
+            let known = !paths.is_empty() || changed.notes.is_empty();
+            frame.step_changed = known.then(|| paths.into_iter().collect());
         }
     }
 

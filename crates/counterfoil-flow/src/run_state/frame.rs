@@ -63,6 +63,10 @@ pub struct Frame {
     /// The files that agents changed in this frame and its child frames.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub changed: BTreeSet<String>,
+    /// The files that the agent of the current state changed in this visit; `None` if that could
+    /// not be observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_changed: Option<BTreeSet<String>>,
     /// Whether the list of changed files is incomplete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
@@ -159,6 +163,7 @@ impl Frame {
             observed: BTreeMap::new(),
             workspace: None,
             changed: BTreeSet::new(),
+            step_changed: None,
             cut: false,
             reason: String::new(),
             phase: Phase::Entered { not_before: None, context: false },

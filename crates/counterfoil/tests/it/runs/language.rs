@@ -188,15 +188,18 @@ fn a_run_knows_the_time_where_it_began_and_what_its_agents_changed() {
 workflow: aware
 agents: { worker: { contract: scene/step, prompt: \"From {{ run.base }}: {{ run.changed | join(' ') }}.\" } }
 contracts: [contracts]
-variables: { at: string?, base: string?, changed: { type: [string], initial: [] } }
+variables: { at: string?, base: string?, changed: { type: [string], initial: [] }, steps: { type: [string], initial: [] } }
 start: work
 states:
-  work: { agent: worker, go: again }
-  again: { agent: worker, next: [{ set: { at: run.now, base: run.base, changed: run.changed }, go: done }] }
+  work: { agent: worker, next: [{ set: { steps: &step \"steps + [has(run.step_changed) ? run.step_changed.join(' ') : 'unknown']\" }, go: again }] }
+  again: { agent: worker, next: [{ set: { at: run.now, base: run.base, changed: run.changed, steps: *step }, go: idle }] }
+  idle: { agent: worker, next: [{ set: { steps: *step }, go: pause }] }
+  pause: { next: [{ set: { steps: *step }, go: done }] }
   done: { end: done }
 ";
     let writes = |path: &str| format!(r#"writes: {{ {path}: x }}, text: '{{"ok": true}}'"#);
-    let project = WorkflowProject::new(flow, &replies(&[&writes("src/a.rs"), &writes("b.md")]));
+    let said = [&writes("src/a.rs"), &writes("b.md"), GOOD];
+    let project = WorkflowProject::new(flow, &replies(&said));
     let git = |arguments: &[&str]| project.git(arguments).trim().to_owned();
     git(&["init", "-q"]);
     git(&["commit", "-q", "--allow-empty", "-m", "begin"]);
@@ -204,10 +207,12 @@ states:
     let variables = &ran.report["variables"];
     assert_eq!(variables["base"].as_str().unwrap(), git(&["rev-parse", "HEAD"]));
     assert_eq!(variables["changed"], json!(["b.md", "src/a.rs"]));
+    // Where no agent works, nothing is known.
+    assert_eq!(variables["steps"], json!(["src/a.rs", "b.md", "", "unknown"]));
     assert!(variables["at"].as_str().unwrap().parse::<jiff::Timestamp>().is_ok());
     assert!(project.prompt(&ran, "again_1.1").contains(": src/a.rs."));
 
-    let outside = WorkflowProject::new(flow, &replies(&[GOOD, GOOD])).run_workflow();
+    let outside = WorkflowProject::new(flow, &replies(&[GOOD, GOOD, GOOD])).run_workflow();
     assert_eq!(outside.report["variables"]["base"], "");
 }
 
