@@ -275,6 +275,10 @@ fn is_alternatives(value: &Value, allowed: &[Value]) -> bool {
 /// The violation for a placeholder that was left in.
 pub(crate) fn placeholder(pointer: &str, root: &Value, spans: &SpanResolver<'_, '_>) -> Violation {
     let value = root.pointer(pointer).unwrap_or(&Value::Null);
+    let mut hint = "replace the placeholder with what it stands for".to_owned();
+    if value.as_str().is_some_and(|text| text.starts_with('<')) {
+        hint.push_str("; if it is meant literally, put it between backticks");
+    }
     Violation {
         code: Code::Placeholder,
         pointer: pointer.to_owned(),
@@ -286,7 +290,7 @@ pub(crate) fn placeholder(pointer: &str, root: &Value, spans: &SpanResolver<'_, 
         ),
         expected: "the real value".into(),
         received: excerpt(value),
-        hint: "replace the placeholder with what it stands for".into(),
+        hint,
         rule: None,
     }
 }

@@ -173,14 +173,26 @@ fn is_placeholder(text: &str) -> bool {
     const MAX_CHARS: usize = 64;
     match text.as_bytes().first() {
         Some(b'<') => {
+            let inner = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
             text.len() <= MAX_CHARS
-                && text.len() > 2
-                && text.ends_with('>')
-                && !text[1..text.len() - 1].contains(['<', '>', '/', '='])
+                && inner.is_some_and(|inner| {
+                    !inner.is_empty() && !inner.contains(['<', '>', '/', '=']) && !is_markup(inner)
+                })
         }
         Some(b'.' | 0xe2) => is_ellipsis(text),
         _ => false,
     }
+}
+
+/// Whether the text between `<` and `>` is markup: a declaration, an instruction, or an element
+/// whose name describes no value. Elements such as `title` do, so they are placeholders.
+fn is_markup(inner: &str) -> bool {
+    const ELEMENTS: &str = "abbr blockquote br colgroup dfn div em fieldset figcaption h1 h2 h3 h4 \
+        h5 h6 hgroup hr html iframe img kbd li nav noscript ol optgroup samp span svg tbody td \
+        textarea tfoot th thead tr ul wbr";
+    let is_instruction =
+        inner.starts_with(['!', '?', '%']) && inner.contains(char::is_alphanumeric);
+    is_instruction || ELEMENTS.split(' ').any(|element| inner.eq_ignore_ascii_case(element))
 }
 
 /// Whether a text equals the placeholder of a template, with or without brackets.
@@ -196,10 +208,13 @@ mod tests {
 
     #[test]
     fn placeholders_are_distinguished_from_text() {
-        for text in ["<path>", "<what is wrong>", "...", "…", "<ISO8601>"] {
+        for text in ["<path>", "<what is wrong>", "...", "…", "<ISO8601>", "<title>", "<?>"] {
             assert!(is_placeholder(text), "{text}");
         }
-        for text in ["Vec<T>", "<b>bold</b>", "", "a < b", "<>", "wait...", "</div>"] {
+        for text in ["Vec<T>", "<b>bold</b>", "", "a < b", "<", "<>", "wait...", "</div>"] {
+            assert!(!is_placeholder(text), "{text}");
+        }
+        for text in ["<div>", "<BR>", "<!DOCTYPE html>", "<?php echo 1 ?>", "`<path>`"] {
             assert!(!is_placeholder(text), "{text}");
         }
     }
