@@ -93,7 +93,8 @@ fn a_manual_check_that_does_not_hold_is_fixed_and_asked_again() {
         .codes()
         .passes(GATES)
         .passes(&["Integrator", "Integrator"])
-        .codes();
+        .codes()
+        .passes(&["Reviewer"]);
     let scenario =
         scenario.answer("ASK_USER", "no").answer("ASK_USER", "Too long.").answer("ASK_USER", "yes");
     let ran = scenario.documented().passes(&["Integrator"]).play();
@@ -133,7 +134,8 @@ fn a_choice_and_its_words_are_one_answer() {
         .codes()
         .passes(GATES)
         .passes(&["Integrator", "Integrator"])
-        .codes();
+        .codes()
+        .passes(&["Reviewer"]);
     let scenario =
         scenario.answer("ASK_USER", "no: Too long.").answer("ASK_USER", "yes: Well done.");
     let ran = scenario.documented().passes(&["Integrator"]).play();

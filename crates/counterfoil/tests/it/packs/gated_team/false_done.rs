@@ -71,7 +71,8 @@ fn without_a_lie_it_is_done() {
     done(&all_but("nobody", Scenario::team(), |scenario| scenario).play());
 }
 
-/// Results with the status OK that must not pass: what is wrong, whose it is, and the result.
+/// Results with the status OK of gates that must not pass: what is wrong, whose it is, and the
+/// result.
 fn not_ok() -> Vec<(&'static str, &'static str, Value)> {
     let findings = |list: Value| but(&json!({"artifacts": {"findings": list}}));
     let comments = |list: Value| but(&json!({"artifacts": {"review_comments": list}}));
@@ -159,6 +160,12 @@ fn not_ok() -> Vec<(&'static str, &'static str, Value)> {
             "Integrator",
             but(&json!({"artifacts": {"test_results": {"build": {"exit_code": 2}}}})),
         ),
+    ]
+}
+
+/// Results that do not speak of what was asked.
+fn of_something_else() -> Vec<(&'static str, &'static str, Value)> {
+    vec![
         ("another task", "Reviewer", but(&json!({"summary": "T-002 is fine."}))),
         ("another task by its id", "QA", but(&json!({"artifacts": {"task_id": "T-007"}}))),
         (
@@ -176,14 +183,203 @@ fn not_ok() -> Vec<(&'static str, &'static str, Value)> {
     ]
 }
 
+/// How many fixes a task has.
+const FIXES: usize = 3;
+
+/// All rows in one run: in each of its tasks, each gate says three of its rows, and then passes.
+/// None of the rows passes, and the next round does.
 #[test]
 fn ok_with_something_that_contradicts_it() {
-    for (way, liar, said) in not_ok() {
-        let ran =
-            all_but(liar, Scenario::team(), |scenario| scenario.says(liar, said.clone())).play();
-        let (outcome, _, code) = ran.ended();
-        assert!(outcome != "done" && code != 0, "{way}: {ran:?}");
+    let rows = not_ok();
+    let of =
+        |gate: &str| -> Vec<_> { rows.iter().filter(|(_, whose, _)| *whose == gate).collect() };
+    let of_tasks = [
+        ("Reviewer", "REVIEW>FIX_REVIEW", "REVIEW>QA"),
+        ("QA", "QA>FIX_TESTS", "QA>QA_CHECKS"),
+        ("Security", "SECURITY>FIX_SECURITY", "SECURITY>TASK_DONE"),
+    ];
+    let tasks = of_tasks.iter().map(|(gate, ..)| of(gate).len().div_ceil(FIXES)).max().unwrap();
+    let planned: Vec<Value> = (1..=tasks)
+        .map(|number| {
+            let mut planned = task(&format!("T-00{number}"), &[]);
+            planned["risk_flags"] = json!(["security"]);
+            planned
+        })
+        .collect();
+    let mut scenario = Scenario::team().built_in_only().intake().design().plan(&planned);
+    // Each row takes a fix.
+    for _ in 0..tasks + rows.len() {
+        scenario = scenario.codes();
     }
+    let mut expected = Vec::new();
+    for (gate, fix, pass) in of_tasks {
+        let rows = of(gate);
+        let mut chunks = rows.chunks(FIXES);
+        for _ in 0..tasks {
+            for (way, _, said) in chunks.next().unwrap_or_default() {
+                scenario = scenario.says(gate, said.clone());
+                expected.push((*way, fix));
+            }
+            scenario = scenario.passes(&[gate]);
+            expected.push(("nothing", pass));
+        }
+    }
+    for (way, gate, said) in of("Integrator") {
+        scenario = scenario.says(gate, said.clone()).passes(&["Integrator"]);
+        expected.push((way, "INTEGRATE>FIX_BUILD"));
+    }
+    expected.push(("nothing", "INTEGRATE>INTEGRATE_CHECKS"));
+    // What was fixed at the integration is reviewed.
+    scenario = scenario.passes(&["Reviewer"]).released();
+    let ran = scenario.play();
+    let steps = super::way(&ran);
+    let states = ["REVIEW>", "QA>", "SECURITY>", "INTEGRATE>"];
+    let taken = states.iter().flat_map(|state| {
+        steps
+            .iter()
+            .filter(move |step| step.starts_with(state) && *step != "REVIEW>SECURITY_NEEDED")
+    });
+    let taken: Vec<&str> = taken.map(String::as_str).collect();
+    let rounds: Vec<_> = expected.iter().map(|(way, _)| *way).zip(taken.iter().copied()).collect();
+    assert_eq!(rounds, expected, "{ran:?}");
+    assert_eq!(taken.len(), expected.len(), "{ran:?}");
+    done(&ran);
+}
+
+#[test]
+fn what_speaks_of_something_else_is_asked_for_again() {
+    let rows = of_something_else();
+    let mut scenario = Scenario::team().built_in_only().planned();
+    for agent in AGENTS.iter().skip(3) {
+        for (_, _, said) in rows.iter().filter(|(_, whose, _)| whose == agent) {
+            scenario = scenario.says(agent, said.clone());
+        }
+        scenario = match *agent {
+            "Integrator" => scenario.passes(&["Integrator", "Integrator"]),
+            agent => honest(scenario, agent, &[]),
+        };
+    }
+    let ran = scenario.play();
+    done(&ran);
+    let states = [
+        ("Coder", "IMPLEMENT#1"),
+        ("Reviewer", "REVIEW#1"),
+        ("QA", "QA#1"),
+        ("Security", "SECURITY#1"),
+    ];
+    for (agent, attempt) in states {
+        let lies = rows.iter().filter(|(_, whose, _)| *whose == agent).count();
+        assert_eq!(ran.attempt(attempt)["repairs_asked"], lies, "{attempt}: {ran:?}");
+    }
+}
+
+/// Files that are changed after the review has passed, by whom, and the step to the next review.
+fn changed_later() -> Vec<(&'static str, Scenario, &'static str)> {
+    let edit = "echo '// nobody asked for this' >> src/part.rs";
+    let team = || Scenario::team().built_in_only();
+    let reviewed = || team().planned().codes().passes(&["Reviewer"]);
+    let gated = || reviewed().passes(&["QA", "Security"]);
+    let wanted = acceptance("cmd: test -f src/wanted.rs");
+    let red = || {
+        let scenario = team().intake_with(&wanted).design().plan(&[task("T-001", &[])]).codes();
+        scenario.passes(&["Reviewer", "QA", "Security", "Integrator"])
+    };
+    vec![
+        ("QA that passes", reviewed().says("QA", ok()).exec(edit), "QA>REVIEW"),
+        (
+            "QA before it passes",
+            reviewed().says("QA", held_back("No.")).exec(edit).codes().passes(&["QA"]),
+            "QA>REVIEW",
+        ),
+        (
+            "QA that asks",
+            reviewed()
+                .says("QA", super::status("NEEDS_INFO", "Which one?"))
+                .exec(edit)
+                .answer("ASK_USER", "This one.")
+                .passes(&["QA"]),
+            "QA>REVIEW",
+        ),
+        (
+            "QA that adds a file",
+            reviewed().says("QA", ok()).writes("tests/more.sh", "exit 0\n"),
+            "QA>REVIEW",
+        ),
+        (
+            "QA whose gate a person waives",
+            (0..FIXES)
+                .fold(reviewed(), |scenario, _| {
+                    scenario.says("QA", held_back("No.")).exec(edit).codes()
+                })
+                .says("QA", held_back("No."))
+                .answer("ASK_USER", "accept with known issues"),
+            "ANSWERED>REVIEW",
+        ),
+        (
+            "the Integrator that puts it together",
+            gated().says("Integrator", ok()).exec(edit),
+            "INTEGRATE_RESULT>REVIEW",
+        ),
+        (
+            "the Integrator that fixes the build",
+            red().says("Integrator", ok()).writes("src/wanted.rs", "// x\n").says("Coder", ok()),
+            "INTEGRATE_RESULT>REVIEW",
+        ),
+        (
+            "the Coder that fixes the build",
+            red().passes(&["Integrator"]).says("Coder", ok()).writes("src/wanted.rs", "// x\n"),
+            "INTEGRATE_RESULT>REVIEW",
+        ),
+        (
+            "the Integrator that closes the session",
+            gated().passes(&["Integrator"]).documented().says("Integrator", ok()).exec(edit),
+            "RELEASE_RESULT>REVIEW",
+        ),
+    ]
+}
+
+#[test]
+fn what_is_changed_after_the_review_is_reviewed() {
+    for (way, scenario, step) in changed_later() {
+        let scenario = scenario.says("Reviewer", held_back("Nobody asked for this."));
+        let ran = scenario.says("Coder", super::status("FAIL", "enough")).play();
+        super::blocked(&ran, "enough");
+        assert!(went(&ran, step) && went(&ran, "REVIEW>FIX_REVIEW"), "{way}: {ran:?}");
+        let sent = ran.prompt("REVIEW#2", 1);
+        assert!(sent.contains("Since the last review that passed"), "{way}: {sent}");
+        let file = match way {
+            "QA that adds a file" => "tests/more.sh",
+            way if way.ends_with("fixes the build") => "src/wanted.rs",
+            _ => "src/part.rs",
+        };
+        let touched =
+            sent.lines().find(|line| line.starts_with("- Changed for this task")).unwrap();
+        assert!(touched.contains(file), "{way}: {touched}");
+    }
+}
+
+#[test]
+fn what_was_changed_later_and_passes_its_review_is_done() {
+    // QA adds a test, and the Integrator a file at each of its turns.
+    let scenario = Scenario::team().planned().codes().passes(&["Reviewer"]);
+    let scenario = scenario.says("QA", ok()).writes("tests/more.sh", "exit 0\n");
+    let scenario = scenario.passes(&["Reviewer", "Security"]);
+    let scenario = scenario.says("Integrator", ok()).writes("build.cfg", "all\n");
+    let keeps = "mkdir -p ../kept; cp .agents-work/*_play/status.json ../kept/";
+    let scenario = scenario.says("Reviewer", ok()).exec(keeps).documented();
+    let scenario = scenario.says("Integrator", ok()).writes("release.cfg", "all\n");
+    let ran = scenario.passes(&["Reviewer"]).play();
+    done(&ran);
+    let passed: Vec<String> =
+        super::way(&ran).into_iter().filter(|step| step.starts_with("REVIEW>")).collect();
+    let expected =
+        ["REVIEW>QA", "REVIEW>QA_CHECKS", "REVIEW>SECURITY_NEEDED", "REVIEW>SECURITY_NEEDED"];
+    assert_eq!(passed, expected, "{ran:?}");
+    assert_eq!(status_of(&ran)["completed_tasks"], json!(["T-001"]));
+    let kept = std::fs::read_to_string(ran.path("../kept/status.json")).unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept["current_state"], "INTEGRATE", "the review of the whole work");
+    assert!(!ran.prompt("REVIEW#1", 1).contains("Since the last review that passed"));
 }
 
 #[test]

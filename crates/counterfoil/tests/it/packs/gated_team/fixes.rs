@@ -77,13 +77,62 @@ fn fix_build_three_times_then_ask_user() {
 
 #[test]
 fn the_same_words_three_times_are_no_end_before_the_person_is_asked() {
-    // Nothing changes in the work tree either.
     let scenario = Scenario::team().planned().codes();
-    let scenario = (0..3).fold(scenario, |scenario, _| {
-        scenario.says("Reviewer", held_back("No.")).says("Coder", ok())
-    });
+    let scenario =
+        (0..3).fold(scenario, |scenario, _| scenario.says("Reviewer", held_back("No.")).codes());
     let ran = scenario.says("Reviewer", held_back("No.")).play();
     asks(&ran, "REVIEW>FIX_REVIEW", "FIX_REVIEW", "T-001");
+}
+
+/// The gate is not asked about it again; the Coder is, and after three times a person.
+#[test]
+fn a_fix_that_changes_nothing_is_none() {
+    for (gate, state, fix) in [
+        ("Reviewer", "REVIEW", "FIX_REVIEW"),
+        ("QA", "QA", "FIX_TESTS"),
+        ("Security", "SECURITY", "FIX_SECURITY"),
+    ] {
+        let before = ["Reviewer", "QA", "Security"].into_iter().take_while(|one| *one != gate);
+        let scenario = Scenario::team().built_in_only().planned().codes();
+        let scenario = scenario.passes(&before.collect::<Vec<_>>()).says(gate, held_back("No."));
+        // Nothing at all, and the same content again.
+        let scenario = scenario
+            .says("Coder", ok())
+            .says("Coder", ok())
+            .exec("cp src/part.rs x; mv x src/part.rs");
+        let ran = scenario.says("Coder", ok()).play();
+        assert_eq!(waits(&ran)["choices"], json!(CHOICES), "{gate}: {ran:?}");
+        assert_eq!(times(&ran, &format!("{state}>{fix}")), 1, "{gate}: {ran:?}");
+        assert_eq!(times(&ran, &format!("{fix}>{fix}")), 2, "{gate}: {ran:?}");
+        assert!(!went(&ran, &format!("{fix}>{state}")), "{gate}: {ran:?}");
+        assert_eq!(tried(&ran, "T-001", fix), 3);
+        let again = ran.prompt(&format!("{fix}#2"), 1);
+        assert!(again.contains(&format!("- {fix}: nothing was changed")), "{again}");
+    }
+}
+
+#[test]
+fn a_fix_of_the_build_is_one_if_the_integrator_or_the_coder_changed_something() {
+    let scenario = || {
+        let gates = ["Reviewer", "QA", "Security"];
+        let scenario = Scenario::team().built_in_only().planned().codes().passes(&gates);
+        scenario.says("Integrator", held_back("It does not build."))
+    };
+    let nobody =
+        (0..3).fold(scenario(), |scenario, _| scenario.passes(&["Integrator"]).says("Coder", ok()));
+    let ran = nobody.play();
+    waits(&ran);
+    assert_eq!(times(&ran, "FIX_BUILD_CODE>FIX_BUILD"), 2, "{ran:?}");
+    assert!(!went(&ran, "FIX_BUILD_CODE>INTEGRATE"), "{ran:?}");
+    // What the Integrator changed is reviewed.
+    let mended = scenario().says("Integrator", ok()).writes("build.cfg", "all\n");
+    let ran = mended.says("Coder", ok()).passes(&["Integrator", "Reviewer"]);
+    let ran = ran.documented().passes(&["Integrator"]).play();
+    done(&ran);
+    assert!(
+        went(&ran, "FIX_BUILD_CODE>INTEGRATE") && went(&ran, "INTEGRATE_RESULT>REVIEW"),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -173,7 +222,7 @@ fn accept_writes_known_issues_and_passes_the_gate() {
 #[test]
 fn accept_lets_a_red_check_go_and_nothing_else() {
     let scenario = red_build().answer("ASK_USER", "accept with known issues");
-    let ran = scenario.documented().passes(&["Integrator"]).play();
+    let ran = scenario.passes(&["Reviewer"]).documented().passes(&["Integrator"]).play();
     done(&ran);
     assert_eq!(ran.variables()["accepted"], json!(["cmd: test -f src/wanted.rs"]));
     let known = status_of(&ran)["known_issues"][0].clone();

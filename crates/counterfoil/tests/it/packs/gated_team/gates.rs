@@ -284,6 +284,7 @@ fn cmd_checks_of_the_acceptance_are_run_and_ci_is_green_when_all_pass() {
     let scenario = scenario
         .says("Coder", ok())
         .writes("src/wanted.rs", "// wanted\n")
+        .passes(&["Reviewer"])
         .documented()
         .passes(&["Integrator"]);
     let ran = scenario.play();
@@ -316,7 +317,7 @@ fn what_docs_breaks_is_found_before_done() {
         .passes(&["Integrator"])
         .says("Coder", ok())
         .writes("src/lib.rs", "pub fn one() {}\n");
-    let ran = scenario.documented().passes(&["Integrator"]).play();
+    let ran = scenario.passes(&["Reviewer"]).documented().passes(&["Integrator"]).play();
     done(&ran);
     assert!(went(&ran, "RELEASE_RESULT>FIX_BUILD"), "{ran:?}");
     assert_eq!(times(&ran, "INTEGRATE_MANUAL>RELEASE"), 2);
