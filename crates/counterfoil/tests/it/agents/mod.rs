@@ -9,6 +9,7 @@ mod checks;
 mod execution_loop;
 mod fakes;
 mod feature_pipeline;
+mod gated_team;
 mod hooks;
 mod install;
 mod permissions;
