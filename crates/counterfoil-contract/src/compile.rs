@@ -1,6 +1,7 @@
 //! Compiles a definition to a contract and reports all problems at once.
 
 mod approves;
+mod asked;
 mod claims;
 mod defaults;
 mod examples;
@@ -71,7 +72,9 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
     #[cfg(feature = "rules")]
     let approves = approves::compile(&definition, &ty, &mut problems);
     check_paths(&definition, &ty, &mut problems);
-    let filled = filled::compile(&definition, &schema, &ty, &mut problems);
+    let optional = asked::compile(&schema, &mut problems);
+    let asked = optional.as_ref().unwrap_or(&schema);
+    let filled = filled::compile(&definition, &schema, asked, &ty, &mut problems);
     let display =
         definition.display.as_deref().and_then(|template| match Display::compile(template) {
             Ok(display) => Some(display),
@@ -107,6 +110,7 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
         #[cfg(feature = "rules")]
         approves,
         shown_examples: Vec::new(),
+        optional: optional.map(|schema| (Type::from_schema(&schema), schema)),
         filled,
     };
     let mut problems = examples::check(&contract);

@@ -32,6 +32,8 @@ pub struct Contract {
     pub(crate) approves: Option<Expression>,
     /// The examples that agents are shown, by their numbers.
     pub(crate) shown_examples: Vec<usize>,
+    /// The type and the schema with the fields that agents may leave out; none if there are none.
+    pub(crate) optional: Option<(Type, Value)>,
     /// The fields that are filled in, and what remains to be asked; none if no field is.
     pub(crate) filled: Option<FilledFields>,
 }
@@ -152,14 +154,17 @@ impl Contract {
         }
     }
 
-    /// The JSON Schema of what the agent is asked for: without the fields that are filled in.
+    /// The JSON Schema of what the agent is asked for: without the fields that are filled in, and
+    /// with null where it may leave a field out.
     pub fn asked_schema(&self) -> &Value {
-        self.filled.as_ref().map_or(&self.schema, |filled| &filled.schema)
+        let optional = || self.optional.as_ref().map_or(&self.schema, |(_, schema)| schema);
+        self.filled.as_ref().map_or_else(optional, |filled| &filled.schema)
     }
 
     /// The type of what the agent is asked for.
     pub fn asked_type(&self) -> &Type {
-        self.filled.as_ref().map_or(&self.ty, |filled| &filled.ty)
+        let optional = || self.optional.as_ref().map_or(&self.ty, |(ty, _)| ty);
+        self.filled.as_ref().map_or_else(optional, |filled| &filled.ty)
     }
 
     /// The examples of what the agent is asked for.

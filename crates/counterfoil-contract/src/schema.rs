@@ -67,6 +67,46 @@ pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
         })
 }
 
+/// Makes a schema accept null; returns false if it did already.
+pub(crate) fn add_null(schema: &mut Value) -> bool {
+    let Value::Object(map) = schema else { return false };
+    let null = json!("null");
+    match map.get_mut("type") {
+        Some(Value::Array(types)) => {
+            if types.contains(&null) {
+                return false;
+            }
+            types.push(null);
+        }
+        Some(ty @ Value::String(_)) => *ty = json!([ty.clone(), "null"]),
+        _ => {
+            let is_null = |branch: &Value| branch.get("type") == Some(&null);
+            if let Some(Value::Array(branches)) = map.get_mut("anyOf") {
+                if branches.iter().any(is_null) {
+                    return false;
+                }
+                branches.push(json!({"type": "null"}));
+            } else {
+                let inner = Value::Object(std::mem::take(map));
+                *schema = json!({"anyOf": [inner, {"type": "null"}]});
+                return true;
+            }
+        }
+    }
+    if let Value::Object(map) = schema {
+        // A constant becomes an enum, which can include null.
+        if let Some(literal) = map.remove("const") {
+            map.insert("enum".into(), json!([literal]));
+        }
+        if let Some(Value::Array(values)) = map.get_mut("enum")
+            && !values.contains(&Value::Null)
+        {
+            values.push(Value::Null);
+        }
+    }
+    true
+}
+
 /// The first reference to another document.
 fn outside_reference(schema: &Value) -> Option<(String, String)> {
     let mut open = vec![("schema".to_owned(), schema)];

@@ -15,10 +15,12 @@ use crate::problem::Problem;
 use crate::schema::build_validator;
 use serde_json::Value;
 
-/// The fields that are filled in; none if there are none, or if one is not valid.
+/// The fields that are filled in; none if there are none, or if one is not valid. `asked` is the
+/// schema with the fields that agents may leave out.
 pub(super) fn compile(
     definition: &Definition,
     schema: &Value,
+    asked: &Value,
     root: &Type,
     problems: &mut Vec<Problem>,
 ) -> Option<FilledFields> {
@@ -77,7 +79,7 @@ pub(super) fn compile(
         }
     }
     let mut relaxed = schema.clone();
-    let mut asked = schema.clone();
+    let mut asked = asked.clone();
     let mut examples = definition.examples.clone();
     for field in definition.filled.keys() {
         let path: Vec<&str> = filled_field(field).split('/').collect();

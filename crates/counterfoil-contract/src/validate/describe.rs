@@ -335,14 +335,18 @@ pub(crate) fn default_used(
     let object = root.at(parent.split('/').skip(1)).and_then(|ty| ty.object().cloned())?;
     let field = object.fields.get(name).filter(|field| field.required)?;
     let default = field.default.as_ref()?;
+    // A value that is missing has the span of the object around it.
+    let span = spans.value(pointer);
+    let is_null = span != spans.value(parent);
+    let what = if is_null { "null" } else { "missing" };
     let mut violation = bare_violation(
         Code::DefaultUsed,
         pointer,
-        format!("the field `{name}` is missing; its default {} was used", excerpt(default)),
+        format!("the field `{name}` is {what}; its default {} was used", excerpt(default)),
     );
-    violation.span = spans.value(parent);
+    violation.span = span;
     violation.expected = format!("a field `{name}`");
-    violation.received = "nothing".into();
+    violation.received = if is_null { "null" } else { "nothing" }.into();
     violation.hint = format!("add `{name}`; a strict reader refuses a result without it");
     Some(violation)
 }

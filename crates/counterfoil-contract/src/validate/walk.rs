@@ -47,7 +47,8 @@ impl<'p> Path<'p> {
     }
 }
 
-/// Fills missing fields with their defaults and adds their pointers to `filled`.
+/// Fills fields that are missing, or null and may not be, with their defaults and adds their
+/// pointers to `filled`.
 pub(crate) fn fill_defaults(value: &mut Value, ty: &Type, filled: &mut Vec<String>) {
     fill(value, ty, &ROOT, filled);
 }
@@ -63,7 +64,7 @@ fn fill(value: &mut Value, ty: &Type, path: &Path<'_>, filled: &mut Vec<String>)
             }
             for (name, field) in &object.fields {
                 if let Some(default) = &field.default
-                    && !members.contains_key(name)
+                    && members.get(name).is_none_or(|given| given.is_null() && !is_nullable(field))
                 {
                     members.insert(name.clone(), default.clone());
                     filled.push(path.key(name).pointer());
@@ -82,6 +83,10 @@ fn fill(value: &mut Value, ty: &Type, path: &Path<'_>, filled: &mut Vec<String>)
         }
         _ => {}
     }
+}
+
+fn is_nullable(field: &Field) -> bool {
+    field.ty.alternatives().iter().any(|ty| matches!(ty, Type::Null | Type::Any))
 }
 
 /// The pointers of unknown fields and of placeholders.
@@ -224,12 +229,14 @@ mod tests {
         let schema = json!({"type": "object", "required": ["list"], "properties": {
             "list": {"type": "array", "items": {"type": "object", "properties": {
                 "a": {"type": "integer", "default": 1}}}},
-            "b": {"type": "array", "default": []}}});
+            "b": {"type": "array", "default": []},
+            "c": {"type": ["string", "null"], "default": "x"}}});
         let ty = Type::from_schema(&schema);
-        let mut value = json!({"list": [{}, {"a": 2, "x/y": 3}]});
+        let mut value = json!({"list": [{}, {"a": 2, "x/y": 3}], "b": null, "c": null});
         let mut filled = Vec::new();
         fill_defaults(&mut value, &ty, &mut filled);
         assert_eq!(filled, ["/list/0/a", "/b"]);
+        assert_eq!((&value["b"], &value["c"]), (&json!([]), &json!(null)));
         assert_eq!(scan_fields(&value, &ty, true).unknown, ["/list/1/x~1y"]);
     }
 }

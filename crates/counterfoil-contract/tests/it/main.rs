@@ -6,6 +6,8 @@ mod features;
 
 // The other tests load contracts from YAML, with rules.
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
+mod asked;
+#[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod cases;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod claims;

@@ -40,7 +40,7 @@ string_enum! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ImplementResult {
     /// The list of tasks
-    #[schemars(extend("default" = "none"))]
+    #[schemars(extend("default" = "none", "x-asked" = "optional"))]
     pub tasks_file: RepoPath,
     /// Tasks that are done
     pub tasks_completed: u64,
@@ -90,7 +90,7 @@ impl SpecResult for ImplementResult {
         let mut too_many = success_example::<Self>(&example);
         too_many["result"]["tasks_completed"] = json!(5);
         envelope
-            .version(3)
+            .version(4)
             .summary("The tasks of the plan, implemented")
             .display(&envelope_display(
                 "{{ result.result.tasks_completed }}/{{ result.result.tasks_total }} tasks, \

@@ -31,12 +31,12 @@ string_enum! {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SpecifyResult {
     /// The branch that was made
-    #[schemars(extend("default" = ""))]
+    #[schemars(extend("default" = "", "x-asked" = "optional"))]
     pub branch_name: String,
     /// The spec
     pub spec_file: RepoPath,
     /// The feature's number
-    #[schemars(extend("default" = 0))]
+    #[schemars(extend("default" = 0, "x-asked" = "optional"))]
     pub feature_number: u64,
     /// The feature's short name
     pub short_name: String,
@@ -67,6 +67,7 @@ impl SpecResult for SpecifyResult {
 
     fn extend_envelope(envelope: Definition) -> Definition {
         envelope
+            .version(3)
             .summary("A spec written from the user's request")
             .display(&envelope_display(
                 "{{ result.result.spec_file }}: {{ result.result.clarifications_needed }} questions open",
@@ -203,16 +204,16 @@ pub struct PlanResult {
     /// The plan
     pub plan_file: RepoPath,
     /// The research it rests on
-    #[schemars(extend("default" = "none"))]
+    #[schemars(extend("default" = "none", "x-asked" = "optional"))]
     pub research_file: RepoPath,
     /// The data model
-    #[schemars(extend("default" = "none"))]
+    #[schemars(extend("default" = "none", "x-asked" = "optional"))]
     pub data_model_file: RepoPath,
     /// The folder of the contracts
-    #[schemars(extend("default" = "none"))]
+    #[schemars(extend("default" = "none", "x-asked" = "optional"))]
     pub contracts_dir: RepoPath,
     /// How to start
-    #[schemars(extend("default" = "none"))]
+    #[schemars(extend("default" = "none", "x-asked" = "optional"))]
     pub quickstart_file: RepoPath,
     /// The technologies it uses
     pub technologies: Vec<String>,
@@ -234,6 +235,7 @@ impl SpecResult for PlanResult {
 
     fn extend_envelope(envelope: Definition) -> Definition {
         envelope
+            .version(3)
             .summary("The plan of a feature and the documents around it")
             .display(&envelope_display(
                 "{{ result.result.plan_file }}: {{ result.result.artifacts_created | length }} documents, \

@@ -1,5 +1,6 @@
 //! Earlier published versions of the envelopes: agents were asked for timestamps, branches and
 //! documents that only the engine knows or that need not exist.
+//! In between they could leave them out, but the schema that they were given did not say so.
 
 use super::{
     AnalyzeResult, ChecklistResult, ClarifyResult, Envelope, FeatureReviewResult, ImplementResult,
@@ -16,18 +17,10 @@ use serde_json::{Value, json};
 /// The earlier versions of all agents' contracts.
 pub(crate) fn earlier_definitions() -> Vec<Definition> {
     let mut all = vec![
-        first::<SpecifyResult>(&[
-            "SpecifyResult/properties/branch_name",
-            "SpecifyResult/properties/feature_number",
-        ]),
+        first::<SpecifyResult>(&SPECIFY),
         first::<ClarifyResult>(&[]),
         first::<ResearchResult>(&[]),
-        first::<PlanResult>(&[
-            "PlanResult/properties/research_file",
-            "PlanResult/properties/data_model_file",
-            "PlanResult/properties/contracts_dir",
-            "PlanResult/properties/quickstart_file",
-        ]),
+        first::<PlanResult>(&PLAN),
         first::<ChecklistResult>(&[]),
         first::<TasksResult>(&[]),
         first::<AnalyzeResult>(&[]),
@@ -44,14 +37,45 @@ pub(crate) fn earlier_definitions() -> Vec<Definition> {
     }
     // A count without what it counts, and a check for a count, could not be verified.
     let count = || Claim::new(ClaimKind::Count);
-    let implement = || first::<ImplementResult>(&["ImplementResult/properties/tasks_file"]);
+    let implement = || first::<ImplementResult>(&IMPLEMENT);
     let mut oldest = implement()
         .claim("result/files_created", count())
         .claim("result/files_modified", count())
         .claim("result/tests_passed", Claim::check("test"));
     oldest.claims.remove("result/tests_total");
-    all.extend([implement().version(2), oldest]);
+    all.extend([
+        implement().version(2),
+        oldest,
+        without(Envelope::<SpecifyResult>::definition().version(2), &SPECIFY, "x-asked"),
+        without(Envelope::<PlanResult>::definition().version(2), &PLAN, "x-asked"),
+        without(Envelope::<ImplementResult>::definition().version(3), &IMPLEMENT, "x-asked"),
+    ]);
     all
+}
+
+/// The fields that agents may leave out.
+const SPECIFY: [&str; 2] =
+    ["SpecifyResult/properties/branch_name", "SpecifyResult/properties/feature_number"];
+const PLAN: [&str; 4] = [
+    "PlanResult/properties/research_file",
+    "PlanResult/properties/data_model_file",
+    "PlanResult/properties/contracts_dir",
+    "PlanResult/properties/quickstart_file",
+];
+const IMPLEMENT: [&str; 1] = ["ImplementResult/properties/tasks_file"];
+
+/// A definition whose fields lack a keyword of their schema.
+fn without(mut definition: Definition, fields: &[&str], keyword: &str) -> Definition {
+    for field in fields {
+        let field = definition
+            .schema
+            .as_mut()
+            .and_then(|schema| schema.pointer_mut(&format!("/$defs/{field}")));
+        if let Some(Value::Object(field)) = field {
+            field.shift_remove(keyword);
+        }
+    }
+    definition
 }
 
 /// The first version of an agent's contract. `defaults` are the fields that got one later.
@@ -59,17 +83,9 @@ fn first<R>(defaults: &[&str]) -> Definition
 where
     R: SpecResult + Serialize + DeserializeOwned + JsonSchema + 'static,
 {
-    let mut definition = Envelope::<R>::definition().version(1);
+    let definition = without(Envelope::<R>::definition().version(1), defaults, "x-asked");
+    let mut definition = without(definition, defaults, "default");
     definition.filled.clear();
-    for field in defaults {
-        let field = definition
-            .schema
-            .as_mut()
-            .and_then(|schema| schema.pointer_mut(&format!("/$defs/{field}")));
-        if let Some(Value::Object(field)) = field {
-            field.shift_remove("default");
-        }
-    }
     let error = json!({
         "type": "PrerequisiteError", "code": "SPEC_NOT_FOUND", "message": "There is no spec.md to start from",
         "details": {"looked_in": "specs/007-search"}, "recoverable": true,

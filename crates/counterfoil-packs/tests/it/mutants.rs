@@ -53,6 +53,14 @@ fn is_filled(contract: &Contract, pointer: &str) -> bool {
     fields.into_iter().any(|field| Some(field.trim_end_matches('?')) == pointer.strip_prefix('/'))
 }
 
+/// Whether the field has a default.
+fn has_default(contract: &Contract, pointer: &str) -> bool {
+    let Some((parent, name)) = pointer.rsplit_once('/') else { return false };
+    let object = contract.ty().at(parent.split('/').skip(1)).and_then(|ty| ty.object().cloned());
+    object
+        .is_some_and(|object| object.fields.get(name).is_some_and(|field| field.default.is_some()))
+}
+
 fn with(root: &Value, pointer: &str, new: Value) -> Value {
     let mut value = root.clone();
     *value.pointer_mut(pointer).unwrap() = new;
@@ -77,7 +85,9 @@ fn mutants(contract: &Contract, root: &Value, pointer: &str, ty: &Type, found: &
         for (kind, other) in sample_values() {
             let is_none = kind == "null" && is_filled(contract, pointer);
             if !allows(ty, kind) && (!listed || kind == "null") && !is_none {
-                push(with(root, pointer, other), pointer, kind, false);
+                // Null is read as the default, where there is one.
+                let strict_only = kind == "null" && has_default(contract, pointer);
+                push(with(root, pointer, other), pointer, kind, strict_only);
             }
         }
         if is_enum(ty) {

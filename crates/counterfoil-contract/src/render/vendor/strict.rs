@@ -3,6 +3,7 @@
 //! reference, and the size is limited.
 
 use super::Lowering;
+use crate::schema::add_null;
 use serde_json::{Map, Value, json};
 
 /// The supported string formats.
@@ -248,46 +249,6 @@ fn type_of(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
-}
-
-/// Makes a schema accept null; returns false if it did already.
-fn add_null(schema: &mut Value) -> bool {
-    let Value::Object(map) = schema else { return false };
-    let null = json!("null");
-    match map.get_mut("type") {
-        Some(Value::Array(types)) => {
-            if types.contains(&null) {
-                return false;
-            }
-            types.push(null);
-        }
-        Some(ty @ Value::String(_)) => *ty = json!([ty.clone(), "null"]),
-        _ => {
-            let is_null = |branch: &Value| branch.get("type") == Some(&null);
-            if let Some(Value::Array(branches)) = map.get_mut("anyOf") {
-                if branches.iter().any(is_null) {
-                    return false;
-                }
-                branches.push(json!({"type": "null"}));
-            } else {
-                let inner = Value::Object(std::mem::take(map));
-                *schema = json!({"anyOf": [inner, {"type": "null"}]});
-                return true;
-            }
-        }
-    }
-    if let Value::Object(map) = schema {
-        // A constant becomes an enum, which can include null.
-        if let Some(literal) = map.remove("const") {
-            map.insert("enum".into(), json!([literal]));
-        }
-        if let Some(Value::Array(values)) = map.get_mut("enum")
-            && !values.contains(&Value::Null)
-        {
-            values.push(Value::Null);
-        }
-    }
-    true
 }
 
 /// Counts over a whole schema.

@@ -1,6 +1,9 @@
 //! What the engine ran itself: handed to the agents, and stronger than what they report.
 
-use super::{checked, envelope, feedback, good, play, result, run, succeeded, types, with, worked};
+use super::{
+    analysis, checked, envelope, error_with, feedback, finding, good, play, result, run, succeeded,
+    types, with, worked,
+};
 use crate::packs::scenario::Scenario;
 use serde_json::{Value, json};
 
@@ -130,6 +133,66 @@ fn documents_that_do_not_exist_are_left_out() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let ran = run(play().says("implement", without("implement", &["tasks_file"])), "standard");
     assert_eq!(ran.attempt("implement#1")["repairs_asked"], 1, "there are tasks to name");
+}
+
+#[test]
+fn null_is_a_document_that_does_not_exist() {
+    let plan = ["research_file", "data_model_file", "contracts_dir", "quickstart_file"];
+    let optional = [
+        ("specify", &["branch_name", "feature_number"][..], "specs/search/spec.md"),
+        ("plan", &plan[..], "specs/search/plan.md"),
+    ];
+    let scenario = optional.iter().fold(play(), |scenario, (agent, fields, document)| {
+        let mut result = result(agent);
+        fields.iter().for_each(|field| result[*field] = Value::Null);
+        scenario.says(agent, envelope(agent, &result)).writes(document, "# Search\n")
+    });
+    let ran = run(scenario, "standard");
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    for (agent, fields, _) in optional {
+        let attempt = ran.attempt(&format!("{agent}#1"));
+        assert_eq!(attempt["repairs_asked"], 0);
+        let prompt = ran.prompt(&format!("{agent}#1"), 1);
+        for field in fields {
+            let given = &attempt["value"]["result"][*field];
+            assert!(!given.is_null(), "{field}: a reader relies on it");
+            let line =
+                prompt.lines().find(|line| line.contains(&format!("- `{field}` ("))).unwrap();
+            assert!(line.contains(" or null, optional)"), "{line}");
+        }
+    }
+    let none = with("implement", "/tasks_file", Value::Null);
+    let simple = play().says("implement", none.clone());
+    let ran = run(simple.writes("src/search.rs", "pub fn search() {}\n"), "simple");
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ran.attempt("implement#1")["repairs_asked"], 0);
+    let ran = run(play().says("implement", none), "standard");
+    assert_eq!(ran.attempt("implement#1")["repairs_asked"], 1, "there are tasks to name");
+}
+
+#[test]
+fn null_is_nothing_in_errors_and_findings() {
+    let nothing = json!({"details": null, "recovery_strategy": null, "suggested_action": null});
+    let without_place = |severity: &str, kind: &str| {
+        let mut finding = finding(severity, kind);
+        finding["location"] = Value::Null;
+        finding["recommendation"] = Value::Null;
+        finding
+    };
+    let gap = analysis(&[without_place("HIGH", "coverage_gap")]);
+    let named = json!([without_place("LOW", "naming_violation")]);
+    let scenario = play()
+        .says("clarify", error_with("clarify", "TimeoutError", nothing))
+        .says("analyze", envelope("analyze", &gap))
+        .says("review", with("review", "/issues", named));
+    let ran = run(good(scenario, "tasks"), "full");
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(types(&feedback(&ran, "tasks#2")), ["coverage_gap"]);
+    let report = ran.read("specs/search/pipeline-report.md");
+    assert!(report.contains("- LOW naming_violation: a naming_violation\n"), "{report}");
+    for attempt in ran.report["attempts"].as_array().unwrap() {
+        assert_eq!(attempt["repairs_asked"], 0, "{attempt:#}");
+    }
 }
 
 #[test]
