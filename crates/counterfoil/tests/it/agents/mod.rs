@@ -15,5 +15,6 @@ mod install;
 mod permissions;
 mod results;
 mod review_fix;
+mod spec_pipeline;
 mod stops;
 mod trouble;

@@ -204,8 +204,20 @@ impl CliProject {
     #[track_caller]
     pub(crate) fn play_honestly(&self, arguments: &[&str]) -> Value {
         let options = ["--format", "json", "--agent", self.cli.name()];
-        let mut command = self.command(&[&["run"], arguments, &options].concat());
-        let output = self.start_command(&mut command).wait_for(RUN_TIMEOUT);
+        self.ends_honestly(&mut self.command(&[&["run"], arguments, &options].concat()))
+    }
+
+    /// Answers the question that the last run of such a pack waits for; the rest is as in
+    /// `play_honestly`.
+    #[track_caller]
+    pub(crate) fn answer_honestly(&self, question: &str, answer: &str) -> Value {
+        let arguments = ["answer", "last", question, answer, "--resume", "--format", "json"];
+        self.ends_honestly(&mut self.command(&arguments))
+    }
+
+    #[track_caller]
+    fn ends_honestly(&self, command: &mut TestCommand) -> Value {
+        let output = self.start_command(command).wait_for(RUN_TIMEOUT);
         let report = output.json();
         let ended = (output.code, report["outcome"].as_str());
         assert_eq!(ended, (Some(0), Some("done")), "{}", self.describe(&output));

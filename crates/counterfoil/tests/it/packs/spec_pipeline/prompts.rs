@@ -150,3 +150,19 @@ fn findings_that_do_not_block_reach_those_who_build_and_review() {
         assert!(ran.prompt(agent, 1).contains("- MEDIUM design_flaw: a design_flaw"), "{agent}");
     }
 }
+
+#[test]
+fn test_is_told_what_must_be_covered_and_what_need_not_be_measured() {
+    let told = |least: &str| {
+        let inputs = ["--input", "size=simple", "--input", least];
+        let ran = super::then_all_goes_well(play()).run(&[&super::ASKED[..], &inputs].concat());
+        assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+        ran.prompt("test#1", 1)
+    };
+    let (required, free) =
+        ("At least 90 % of the code", "No code has to be covered: `coverage` is");
+    let (some, none) = (told("min_coverage=90"), told("min_coverage=0"));
+    assert!(some.contains(required) && !some.contains(free), "{some}");
+    assert!(none.contains(free) && !none.contains("of the code must be covered"), "{none}");
+    assert!(none.contains("that\n  the project does not have finds 0 errors."), "{none}");
+}
