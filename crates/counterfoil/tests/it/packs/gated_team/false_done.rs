@@ -335,6 +335,17 @@ fn changed_later() -> Vec<(&'static str, Scenario, &'static str)> {
             gated().passes(&["Integrator"]).documented().says("Integrator", ok()).exec(edit),
             "RELEASE_RESULT>REVIEW",
         ),
+        (
+            "the Integrator that asks before it closes the session",
+            gated()
+                .passes(&["Integrator"])
+                .documented()
+                .says("Integrator", super::status("NEEDS_INFO", "For whom?"))
+                .exec(edit)
+                .answer("ASK_USER", "For all.")
+                .passes(&["Integrator"]),
+            "RELEASE_RESULT>REVIEW",
+        ),
     ]
 }
 

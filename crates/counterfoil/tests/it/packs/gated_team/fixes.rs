@@ -112,6 +112,17 @@ fn a_fix_that_changes_nothing_is_none() {
 }
 
 #[test]
+fn a_fix_that_was_made_before_a_question_is_one() {
+    let edit = "echo '// fixed' >> src/part.rs";
+    let scenario = Scenario::team().planned().codes().says("Reviewer", held_back("No."));
+    let scenario = scenario.says("Coder", status("NEEDS_INFO", "Is it enough?")).exec(edit);
+    let scenario = scenario.answer("ASK_USER", "Yes.").says("Coder", ok());
+    let ran = scenario.passes(&["Reviewer", "QA", "Security"]).released().play();
+    done(&ran);
+    assert_eq!(tried(&ran, "T-001", "FIX_REVIEW"), 1);
+}
+
+#[test]
 fn a_fix_of_the_build_is_one_if_the_integrator_or_the_coder_changed_something() {
     let scenario = || {
         let gates = ["Reviewer", "QA", "Security"];
