@@ -184,7 +184,7 @@ impl<'c> Extractor<'c> {
 
     /// The number of bytes that the scanners read.
     pub(crate) fn examined(&self) -> u64 {
-        self.strict.examined
+        self.strict.examined()
             + self.think.examined
             + self.fence.examined
             + self.block.examined

@@ -9,32 +9,105 @@ pub(super) fn is_odd_key_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'\'' | b'_' | b'$') || byte >= 0x80
 }
 
-/// Where JSON breaks at a placeholder such as `<path>` or `true|false`: how far the placeholders
-/// and what is between them reach, at most to the end of the object. None if the window ended first.
-pub(super) fn placeholder_extent(window: &[u8], eof: bool) -> Option<usize> {
-    let begins = window.first().is_some_and(|byte| {
-        byte.is_ascii_alphabetic() || matches!(byte, b'<' | b'.' | b'|') || *byte == 0xe2
-    });
-    if !begins {
-        return Some(0);
-    }
-    let whole = eof || window.len() >= MAX_LOOK_AHEAD;
-    let window = &window[..window.len().min(MAX_LOOK_AHEAD)];
-    let value = window.iter().position(|byte| matches!(byte, b',' | b'}' | b']' | b'\n' | b'{'));
-    let is_placeholder = |value: &[u8]| {
-        memchr::memchr(b'|', value).is_some()
-            || value.starts_with(b"<")
-            || value.starts_with(b"...")
-            || value.starts_with("…".as_bytes())
-    };
-    match value {
-        Some(length) if !is_placeholder(&window[..length]) => Some(0),
-        None if whole && !is_placeholder(window) => Some(0),
-        None if !whole => None,
-        _ => {
-            let end = window.iter().position(|byte| matches!(byte, b'}' | b'{'));
-            if end.is_none() && !whole { None } else { Some(end.unwrap_or(window.len())) }
+/// The placeholders of a template, such as `<path>` or `true|false`, where JSON breaks. What was
+/// seen ahead of one break is remembered for the next one, so that a text full of breaks is scanned
+/// once.
+#[derive(Debug, Default)]
+pub(super) struct Placeholders {
+    /// What ends a value.
+    stop: NextByte,
+    brace: NextByte,
+    bar: NextByte,
+    pub(super) examined: u64,
+}
+
+impl Placeholders {
+    /// How far the placeholders from offset `at` on and what is between them reach, at most to the
+    /// end of the object. None if the window ended first.
+    pub(super) fn extent(
+        &mut self,
+        bytes: &[u8],
+        base: usize,
+        at: usize,
+        eof: bool,
+    ) -> Option<usize> {
+        let window = bytes.get(at - base..).unwrap_or(&[]);
+        let begins = window.first().is_some_and(|byte| {
+            byte.is_ascii_alphabetic() || matches!(byte, b'<' | b'.' | b'|') || *byte == 0xe2
+        });
+        if !begins {
+            return Some(0);
         }
+        let whole = eof || window.len() >= MAX_LOOK_AHEAD;
+        let window = &window[..window.len().min(MAX_LOOK_AHEAD)];
+        let view = View { bytes, base, limit: at + window.len() };
+        let stops = |byte: u8| matches!(byte, b',' | b'}' | b']' | b'\n' | b'{');
+        let stop = self.stop.find(view, at, stops, &mut self.examined);
+        if stop.is_none() && !whole {
+            return None;
+        }
+        let is_mark = window.starts_with(b"<")
+            || window.starts_with(b"...")
+            || window.starts_with("…".as_bytes());
+        if !is_mark {
+            let value = View { limit: stop.unwrap_or(view.limit), ..view };
+            let bar = self.bar.find(value, at, |byte| byte == b'|', &mut self.examined);
+            if bar.is_none() {
+                return Some(0);
+            }
+        }
+        // A brace is a stop too.
+        let brace = stop.and_then(|stop| {
+            self.brace.find(view, stop, |byte| matches!(byte, b'}' | b'{'), &mut self.examined)
+        });
+        match brace {
+            Some(brace) => Some(brace - at),
+            None if whole => Some(window.len()),
+            None => None,
+        }
+    }
+}
+
+/// A part of the text: bytes, the offset of the first one, and the offset up to which is looked.
+#[derive(Clone, Copy)]
+struct View<'b> {
+    bytes: &'b [u8],
+    base: usize,
+    limit: usize,
+}
+
+/// The next byte of a kind. No byte is looked at twice.
+#[derive(Debug, Default)]
+struct NextByte {
+    /// From here on, up to `scanned`, there is none but `found`.
+    since: usize,
+    scanned: usize,
+    found: Option<usize>,
+}
+
+impl NextByte {
+    /// The offset of the first byte of the kind from `at` on, before the limit.
+    fn find(
+        &mut self,
+        view: View<'_>,
+        at: usize,
+        is_kind: impl Fn(u8) -> bool,
+        examined: &mut u64,
+    ) -> Option<usize> {
+        let is_known = at >= self.since && at <= self.scanned;
+        if !is_known || self.found.is_some_and(|found| found < at) {
+            let scanned = if is_known { self.scanned.max(at) } else { at };
+            *self = Self { since: at, scanned, found: None };
+        }
+        if self.found.is_none() && self.scanned < view.limit {
+            let ahead = &view.bytes[self.scanned - view.base..view.limit - view.base];
+            let found = ahead.iter().position(|byte| is_kind(*byte));
+            let length = found.map_or(ahead.len(), |found| found + 1);
+            *examined += length as u64;
+            self.found = found.map(|found| self.scanned + found);
+            self.scanned += length;
+        }
+        self.found.filter(|found| *found < view.limit)
     }
 }
 
@@ -96,11 +169,24 @@ mod tests {
 
     #[test]
     fn placeholders_after_a_break() {
-        let extent = |text: &str| placeholder_extent(text.as_bytes(), true);
+        let extent = |text: &str| Placeholders::default().extent(text.as_bytes(), 0, 0, true);
         assert_eq!(extent("|false, \"b\": <n>}"), Some(16));
         assert_eq!(extent("<path>}"), Some(6));
         assert_eq!(extent("oops, \"a|b\"}"), Some(0));
         assert_eq!(extent("}"), Some(0));
-        assert_eq!(placeholder_extent(b"<pa", false), None);
+        assert_eq!(Placeholders::default().extent(b"<pa", 0, 0, false), None);
+    }
+
+    #[test]
+    fn what_was_seen_ahead_is_remembered() {
+        let text = "[<a, b|c [<d {e} <f>, x|y} |g, <h".repeat(40);
+        let mut known = Placeholders::default();
+        for (at, _) in text.char_indices() {
+            for eof in [false, true] {
+                let fresh = Placeholders::default().extent(text.as_bytes(), 0, at, eof);
+                assert_eq!(known.extent(text.as_bytes(), 0, at, eof), fresh, "{at}");
+            }
+        }
+        assert!(known.examined <= 3 * text.len() as u64, "{}", known.examined);
     }
 }

@@ -1,9 +1,10 @@
-//! Finds the end of a string whose quotes may not be escaped.
+//! Finds the end of a string whose quotes may not be escaped, and the end of a comment.
 //!
 //! A quote closes a string if the text after it can follow a string there. That is decided from the
 //! bytes right after the quote, with a bounded look-ahead, and never from the start of the string.
 //! So the answer for one quote serves every string that reaches it, and a text full of quotes is
-//! scanned once.
+//! scanned once. The same goes for the ends of comments: a comment may contain what looks like the
+//! beginning of many values, each of which reaches its end.
 
 use super::doubt::plain_quotes;
 
@@ -90,10 +91,13 @@ pub(crate) fn next_mark(bytes: &[u8], at: usize, quote: Quote) -> Option<usize> 
 /// The offset and the length of a closing quote.
 pub(crate) type Closer = Option<(usize, usize)>;
 
-/// Caches the last answer for each role and quote, with the offset from which it is valid.
+/// Caches the last answer for each role and quote, and for each kind of comment, with the offset
+/// from which it is valid.
 #[derive(Debug, Default)]
 pub(crate) struct Closers {
     known: [Option<(usize, Closer)>; 12],
+    line: Option<(usize, Option<usize>)>,
+    block: Option<(usize, Option<usize>)>,
     pub(crate) examined: u64,
 }
 
@@ -140,6 +144,52 @@ impl Closers {
         self.known[slot] = Some((absolute, closer.map(|(at, length)| (at + window.base, length))));
         Ok(closer)
     }
+
+    /// The end of the line of a comment whose content begins at `from`.
+    pub(crate) fn line_end(
+        &mut self,
+        window: &Window<'_>,
+        from: usize,
+    ) -> Result<usize, NeedMoreText> {
+        let find = |rest: &[u8]| memchr::memchr(b'\n', rest);
+        let end = next_end(&mut self.line, &mut self.examined, window, from, find)?;
+        Ok(end.unwrap_or(window.bytes.len()))
+    }
+
+    /// The mark that ends a block comment whose content begins at `from`; none if there is none.
+    pub(crate) fn block_comment_end(
+        &mut self,
+        window: &Window<'_>,
+        from: usize,
+    ) -> Result<Option<usize>, NeedMoreText> {
+        let find = |rest: &[u8]| memchr::memmem::find(rest, b"*/");
+        next_end(&mut self.block, &mut self.examined, window, from, find)
+    }
+}
+
+/// The next end from an offset on, from the cache if the answer is known.
+fn next_end(
+    known: &mut Option<(usize, Option<usize>)>,
+    examined: &mut u64,
+    window: &Window<'_>,
+    from: usize,
+    find: impl Fn(&[u8]) -> Option<usize>,
+) -> Result<Option<usize>, NeedMoreText> {
+    let absolute = window.base + from;
+    if let Some((since, end)) = *known
+        && absolute >= since
+        && end.is_none_or(|end| absolute <= end)
+    {
+        return Ok(end.map(|end| end - window.base));
+    }
+    let rest = window.bytes.get(from..).unwrap_or(&[]);
+    let found = find(rest);
+    *examined += found.unwrap_or(rest.len()) as u64;
+    if found.is_none() && !window.eof {
+        return Err(NeedMoreText);
+    }
+    *known = Some((absolute, found.map(|found| absolute + found)));
+    Ok(found.map(|found| from + found))
 }
 
 /// The bytes in memory, and their offset in the whole text.

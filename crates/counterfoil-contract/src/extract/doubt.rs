@@ -238,9 +238,12 @@ pub(crate) fn plain_quotes(bytes: &[u8]) -> usize {
     count
 }
 
+/// The longest comment that is looked into. A longer one may hide anything.
+const MAX_COMMENT_BYTES: usize = 512;
+
 /// Whether the content of a comment could be JSON that a stray comment mark hides.
 pub(crate) fn hides_json(content: &[u8]) -> bool {
-    if plain_quotes(content) % 2 == 1 {
+    if content.len() > MAX_COMMENT_BYTES || plain_quotes(content) % 2 == 1 {
         return true;
     }
     let content = content.trim_ascii();
@@ -411,6 +414,7 @@ mod tests {
         for comment in ["", " 2,", " \"b\": 2,", "]", " y\", \"b\": 1", " true", ", 3", " \"x\""] {
             assert!(hides_json(comment.as_bytes()), "{comment}");
         }
+        assert!(hides_json(" who reads all of this?".repeat(50).as_bytes()));
         for comment in [" one", " 3 items", " \"low\" or \"high\"", " see https://x.org/#a"] {
             assert!(!hides_json(comment.as_bytes()), "{comment}");
         }

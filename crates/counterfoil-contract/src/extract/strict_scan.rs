@@ -14,7 +14,7 @@
 //! It is resumable: `feed` may be called with a longer (or moved) window and continues where it
 //! stopped.
 
-use super::break_extent::{OddKey, is_odd_key_start, odd_key_extent, placeholder_extent};
+use super::break_extent::{OddKey, Placeholders, is_odd_key_start, odd_key_extent};
 use super::prose::{self, ProseEvent};
 
 /// A value that may be the result.
@@ -119,8 +119,9 @@ pub(crate) struct StrictScan {
     pub(crate) has_failed: bool,
     /// The bracket at this offset is reported as a candidate even if it breaks at once.
     pub(crate) expected_start: Option<usize>,
-    /// The number of bytes read so far.
-    pub(crate) examined: u64,
+    placeholders: Placeholders,
+    /// The number of bytes read so far, without those ahead of a break.
+    examined: u64,
 }
 
 impl StrictScan {
@@ -140,8 +141,14 @@ impl StrictScan {
             root_nested: false,
             has_failed: false,
             expected_start: None,
+            placeholders: Placeholders::default(),
             examined: 0,
         }
+    }
+
+    /// The number of bytes read so far.
+    pub(crate) fn examined(&self) -> u64 {
+        self.examined + self.placeholders.examined
     }
 
     /// The first offset that must stay in the window.
@@ -209,15 +216,10 @@ impl StrictScan {
                 continue;
             }
             if let State::Failing { at } = self.state {
-                let Some(placeholders) =
-                    placeholder_extent(bytes.get(at - base..).unwrap_or(&[]), eof)
-                else {
-                    return;
-                };
+                let Some(extent) = self.placeholders.extent(bytes, base, at, eof) else { return };
                 let root = self.stack.first().map_or(at, |root| root.start + 1);
                 let resume = self.last_string.map_or(at.max(root), |quote| quote + 1);
-                self.examined += placeholders as u64;
-                self.fail_with(at + placeholders, resume, false);
+                self.fail_with(at + extent, resume, false);
                 continue;
             }
             if let State::Token { start } = self.state {

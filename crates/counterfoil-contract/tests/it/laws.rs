@@ -137,6 +137,29 @@ fn in_pieces(contract: &Contract, text: &str, size: usize) -> Report {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is repeated, the work stays linear: a place that is reached from many beginnings is
+    /// looked at once.
+    #[test]
+    fn repetition_is_read_in_linear_work(piece in prop_oneof![
+        r#"[\[\]{}"',:<>/*#`~a1\\ \n]{1,8}"#,
+        text().prop_filter("a piece", |text| !text.is_empty()),
+    ]) {
+        let text = piece.repeat(4096_usize.div_ceil(piece.len()));
+        for contract in ALL.iter() {
+            let (_, examined) = contract.check_measured(&text);
+            prop_assert!(
+                examined <= 8 * text.len() as u64 + 256,
+                "{:?}: {examined} of {}",
+                contract.framing(),
+                text.len()
+            );
+        }
+    }
+}
+
+proptest! {
     #![proptest_config(ProptestConfig { max_global_rejects: 200_000, failure_persistence: None, ..ProptestConfig::with_cases(ProptestConfig::default().cases.max(2000)) })]
 
     #[test]
@@ -318,6 +341,8 @@ fn hostile(size: usize) -> Vec<(&'static str, String)> {
         ("opened members", fill("{\"a\": \"x ")),
         ("single quotes", fill("{'a': 'x ")),
         ("comments", fill("{/* ")),
+        ("comments behind strings", fill(" #[\"")),
+        ("block comments behind strings", fill("[\"a\"/*")),
         ("backslashes", fill("{\"\\")),
         ("empty objects", fill("{}")),
         ("unclosed values in fences", fill("{\"a\": \"x\n```\n")),

@@ -71,14 +71,14 @@ fn permissions(diagnosis: &Diagnosis, name_width: usize) -> String {
         return text;
     }
     let checks = match diagnosis.checks.as_slice() {
-        [] => "there are none: add [checks] to counterfoil.toml".to_owned(),
-        checks => checks.join(", "),
+        [] => "the project has no checks that they could run; name them in [checks] of counterfoil.toml".to_owned(),
+        checks => format!(
+            "all of them can run the checks of the project with the tool `{}`: {}",
+            Server::RUN_CHECK,
+            checks.join(", ")
+        ),
     };
-    format!(
-        "\npermissions of agents, unless flags and settings say otherwise\n{text}  \
-         all of them can run the checks of the project with the tool `{}`: {checks}\n",
-        Server::RUN_CHECK
-    )
+    format!("\npermissions of agents, unless flags and settings say otherwise\n{text}  {checks}\n")
 }
 
 fn problem(finding: &Finding, style: Style) -> String {

@@ -26,18 +26,9 @@ impl Repairer<'_> {
                 b'/' => match self.window.get(at + 1)? {
                     Some(b'/') => at = self.line_comment(at)?,
                     Some(b'*') => {
-                        let Some(length) =
-                            memchr::memmem::find(&self.window.bytes[at + 2..], b"*/")
-                        else {
-                            return Err(if self.window.eof { Stop::Fail(at) } else { Stop::More });
-                        };
-                        let end = at + 2 + length + 2;
-                        if doubt::hides_json(&self.window.bytes[at + 2..end - 2]) {
-                            self.doubt(DoubtKind::Comment, at, at + 2, end);
-                        }
-                        self.edit(RepairKind::Comment, at, end, "");
-                        self.examined += (end - at) as u64;
-                        at = end;
+                        let closer = self.closers.block_comment_end(&self.window, at + 2)?;
+                        let Some(closer) = closer else { return Err(Stop::Fail(at)) };
+                        at = self.comment(at, 2, closer, closer + 2);
                     }
                     _ => return Ok(Blank::Token(at)),
                 },
@@ -85,19 +76,19 @@ impl Repairer<'_> {
     }
 
     fn line_comment(&mut self, at: usize) -> Result<usize, Stop> {
-        let rest = &self.window.bytes[at..];
-        let Some(length) = memchr::memchr(b'\n', rest).or(self.window.eof.then_some(rest.len()))
-        else {
-            return Err(Stop::More);
-        };
         let mark = if self.window.bytes[at] == b'#' { 1 } else { 2 };
-        let content = rest.get(mark..length).unwrap_or(&[]);
+        let end = self.closers.line_end(&self.window, at + mark)?;
+        Ok(self.comment(at, mark, end, end))
+    }
+
+    /// Skips a comment: its mark of a length, its content up to an offset, and what closes it.
+    fn comment(&mut self, at: usize, mark: usize, content_end: usize, end: usize) -> usize {
+        let content = self.window.bytes.get(at + mark..content_end).unwrap_or(&[]);
         if doubt::hides_json(content) {
-            self.doubt(DoubtKind::Comment, at, at + mark, at + length);
+            self.doubt(DoubtKind::Comment, at, at + mark, end);
         }
-        self.edit(RepairKind::Comment, at, at + length, "");
-        self.examined += length as u64;
-        Ok(at + length)
+        self.edit(RepairKind::Comment, at, end, "");
+        end
     }
 
     fn ansi(&self, at: usize) -> Result<Option<usize>, Stop> {
