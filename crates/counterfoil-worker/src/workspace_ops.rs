@@ -1,9 +1,11 @@
 //! Performs workspace operations. The result of each is a fact for the run.
 
 use counterfoil_flow::{Event, WorkspaceOp, WorkspaceOpKind};
+use counterfoil_verify::claims::VerifyConfig;
 use counterfoil_workspace::workspaces::Workspaces;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Opens, merges or discards a workspace. Repeating an operation is safe. `published` lists the
 /// files that the engine wrote itself.
@@ -21,13 +23,20 @@ pub fn perform_workspace_op(
         }
         .map(|opened| Event::WorkspaceOpened { frame, workspace, notes: opened.notes }),
         WorkspaceOpKind::Merge => {
-            workspaces.merge_back(run, &workspace).map(|merged| Event::WorkspaceMerged {
-                frame,
-                workspace,
-                changed: merged.changed,
-                conflicts: merged.conflicts,
-                kept: merged.kept,
-                notes: merged.notes,
+            // What checks write on the way, in two workspaces at once, is no conflict of the work.
+            let noise = OnceCell::new();
+            let is_noise = |path: &Path| {
+                noise.get_or_init(|| config_of(workspaces.repo()).noise()).is_match(path)
+            };
+            workspaces.merge_back_around(run, &workspace, &is_noise).map(|merged| {
+                Event::WorkspaceMerged {
+                    frame,
+                    workspace,
+                    changed: merged.changed,
+                    conflicts: merged.conflicts,
+                    kept: merged.kept,
+                    notes: merged.notes,
+                }
             })
         }
         WorkspaceOpKind::Drop => workspaces
@@ -35,6 +44,12 @@ pub fn perform_workspace_op(
             .map(|kept| Event::WorkspaceDropped { frame, workspace, kept }),
     };
     done.unwrap_or_else(|error| workspace_op_failed(op, &error.to_string()))
+}
+
+/// The configuration of a project; the usual one if it cannot be read.
+fn config_of(repo: &Path) -> VerifyConfig {
+    let top = repo.ancestors().find(|above| above.join(".git").exists()).unwrap_or(repo);
+    VerifyConfig::load(repo, top).unwrap_or_default()
 }
 
 /// The fact that a workspace operation failed.

@@ -275,6 +275,11 @@ impl Workspaces {
         Self { on_step: Arc::new(on_step), ..self }
     }
 
+    /// The repository folder.
+    pub fn repo(&self) -> &Path {
+        &self.repo
+    }
+
     /// The folder of the worktree of a workspace, whether it exists or not.
     pub fn path(&self, run: &str, id: &str) -> PathBuf {
         self.paths(run, id).worktree
@@ -319,7 +324,19 @@ impl Workspaces {
 
     /// Merges the work of a workspace into the repository and removes the workspace.
     pub fn merge_back(&self, run: &str, id: &str) -> Result<MergeOutcome, Error> {
-        merge::merge_back(self, run, id)
+        self.merge_back_around(run, id, &|_| false)
+    }
+
+    /// Merges like [`Workspaces::merge_back`], around by-products: where both sides changed one
+    /// that git does not track, the repository keeps its version, with a note and without a
+    /// conflict. Paths are relative to the repository folder.
+    pub fn merge_back_around(
+        &self,
+        run: &str,
+        id: &str,
+        is_by_product: &dyn Fn(&Path) -> bool,
+    ) -> Result<MergeOutcome, Error> {
+        merge::merge_back(self, run, id, is_by_product)
     }
 
     /// Removes a workspace. Returns where its work was saved as a patch, if there was any.

@@ -9,9 +9,12 @@ use super::three_way::{self, ConflictReason, MergeDecision, decide, is_binary};
 use super::{
     Error, MergeOutcome, MergeRecordState, Step, WorkspacePaths, Workspaces, at, lock, relative_to,
 };
+use crate::git::GitCommand;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +25,7 @@ pub(super) fn merge_back(
     workspaces: &Workspaces,
     run: &str,
     id: &str,
+    is_by_product: &dyn Fn(&Path) -> bool,
 ) -> Result<MergeOutcome, Error> {
     let _lock = lock::exclusive(&workspaces.state)?;
     let paths = workspaces.paths(run, id);
@@ -38,7 +42,7 @@ pub(super) fn merge_back(
             if !paths.worktree.is_dir() {
                 return Err(Error::Lost { folder: paths.worktree });
             }
-            match prepare(workspaces, &paths, &record)? {
+            match prepare(workspaces, &paths, &record, is_by_product)? {
                 Prepared::Over(outcome) => return conclude(workspaces, &paths, record, outcome),
                 Prepared::Plan(name) => {
                     record.stage = Stage::Merging(name.clone());
@@ -85,6 +89,7 @@ fn prepare(
     workspaces: &Workspaces,
     paths: &WorkspacePaths,
     record: &Record,
+    is_by_product: &dyn Fn(&Path) -> bool,
 ) -> Result<Prepared, Error> {
     let (differences, mut notes) = find_differences(paths, record)?;
     notes.extend(note_moved_head(paths, record));
@@ -118,6 +123,18 @@ fn prepare(
             conflicts.insert(item.difference.path.clone(), why);
         }
     }
+    for path in by_products(record, &conflicts, is_by_product)? {
+        conflicts.remove(&path);
+        let path = relative_to(&record.prefix.0, &path);
+        notes.push(format!(
+            "{path} was changed in both places; it is a by-product, so it stays as it is in the \
+             repository"
+        ));
+    }
+    if conflicts.is_empty() && draft.changes.is_empty() {
+        draft.abandon()?;
+        return Ok(Prepared::Over(MergeOutcome { notes, ..MergeOutcome::default() }));
+    }
     if !conflicts.is_empty() {
         draft.abandon()?;
         let kept = write_patch(workspaces, paths, record, &differences)?;
@@ -125,6 +142,31 @@ fn prepare(
         return Ok(Prepared::Over(with_conflicts(outcome, &record.prefix.0, &conflicts, notes)));
     }
     draft.finish(workspaces, paths, record, notes).map(Prepared::Plan)
+}
+
+/// The by-products among the files that both sides changed, except for those that git tracks.
+fn by_products(
+    record: &Record,
+    conflicts: &BTreeMap<PathBuf, ConflictReason>,
+    is_by_product: &dyn Fn(&Path) -> bool,
+) -> Result<BTreeSet<PathBuf>, Error> {
+    let is_one = |path: &Path| is_by_product(path.strip_prefix(&record.prefix.0).unwrap_or(path));
+    let mut found: BTreeSet<PathBuf> = conflicts
+        .iter()
+        .filter(|(path, why)| why.is_of_both_sides() && is_one(path))
+        .map(|(path, _)| path.clone())
+        .collect();
+    if !found.is_empty() && record.repository.is_some() {
+        let mut list = GitCommand::new(&record.top.0, ["ls-files", "-z", "--"]);
+        for path in &found {
+            list = list.arg(path);
+        }
+        let tracked = list.env("GIT_LITERAL_PATHSPECS", "1").run()?.stdout;
+        for path in tracked.split(|byte| *byte == 0) {
+            found.remove(Path::new(OsStr::from_bytes(path)));
+        }
+    }
+    Ok(found)
 }
 
 /// Adds the conflicts and the reason for each.

@@ -56,6 +56,23 @@ pub(super) enum ConflictReason {
 }
 
 impl ConflictReason {
+    /// Whether both sides changed the file, and nothing else is in the way.
+    pub(super) fn is_of_both_sides(self) -> bool {
+        match self {
+            Self::Added
+            | Self::DeletedInWorkspace
+            | Self::DeletedInRepository
+            | Self::Link
+            | Self::Overlap
+            | Self::Binary
+            | Self::BaseUnreadable
+            | Self::NoGit => true,
+            Self::FolderInTheWay | Self::BehindLink | Self::Special | Self::ChangedDuringMerge => {
+                false
+            }
+        }
+    }
+
     /// The reason as a phrase that follows the path.
     pub(super) fn message(self) -> &'static str {
         match self {

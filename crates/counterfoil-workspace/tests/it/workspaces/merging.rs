@@ -431,3 +431,50 @@ fn a_link_inside_the_workspace_is_not_followed() {
     assert_eq!(fixture.read("d/f"), "1\n");
     assert_eq!(std::fs::read_to_string(fixture.home.join("outside/f")).unwrap(), "secret\n");
 }
+
+#[test]
+fn by_products_that_git_does_not_track_never_conflict() {
+    let fixture = TestRepo::new(&[("a", "1\n"), ("b", "1\n"), ("tracked.cache", "1\n")]);
+    fixture.write("old.cache", "1\n");
+    let (one, other) = (fixture.open("one"), fixture.open("other"));
+    let third = fixture.open("third");
+    write(&one.join("a"), "one\n");
+    write(&other.join("b"), "other\n");
+    write(&third.join("tracked.cache"), "third\n");
+    for (folder, text) in [(&one, "one\n"), (&other, "other\n")] {
+        write(&folder.join("old.cache"), text);
+        write(&folder.join("new [1].cache"), text);
+    }
+    let merge = |id: &str| {
+        let is_by_product = |path: &Path| path.extension().is_some_and(|end| end == "cache");
+        fixture.workspaces.merge_back_around(RUN, id, &is_by_product).unwrap()
+    };
+    assert_eq!(merge("one").changed, 3);
+    let merged = merge("other");
+    assert_eq!((merged.changed, merged.conflicts, merged.kept), (1, vec![], None));
+    let stays =
+        "was changed in both places; it is a by-product, so it stays as it is in the repository";
+    assert_eq!(merged.notes, [format!("new [1].cache {stays}"), format!("old.cache {stays}")]);
+    let files = ["a", "b", "old.cache", "new [1].cache"].map(|file| fixture.read(file));
+    assert_eq!(files, ["one\n", "other\n", "one\n", "one\n"]);
+    // Undone as any merge, and without a trace of what was not merged.
+    assert_eq!(fixture.workspaces.undo(RUN, Some("other")).unwrap().restored, 1);
+    assert_eq!((fixture.read("b"), fixture.read("old.cache")), ("1\n".into(), "one\n".into()));
+
+    // A file that git tracks is work, whatever its name.
+    fixture.write("tracked.cache", "user\n");
+    assert_eq!(merge("third").conflicts, ["tracked.cache"]);
+    assert_eq!(fixture.read("tracked.cache"), "user\n");
+}
+
+#[test]
+fn a_merge_of_by_products_alone_writes_nothing() {
+    let fixture = TestRepo::new(&[("a", "1\n")]);
+    let folder = fixture.open("one");
+    write(&folder.join("x.cache"), "one\n");
+    fixture.write("x.cache", "user\n");
+    let merged = fixture.workspaces.merge_back_around(RUN, "one", &|_| true).unwrap();
+    assert_eq!((merged.changed, merged.conflicts.len(), merged.notes.len()), (0, 0, 1));
+    assert_eq!(fixture.read("x.cache"), "user\n");
+    fixture.assert_gone("one");
+}

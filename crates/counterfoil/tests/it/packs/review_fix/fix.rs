@@ -6,6 +6,7 @@ use super::{
 };
 use crate::packs::scenario::Scenario;
 use serde_json::json;
+use std::path::Path;
 
 const FIX: &str = "fix/c1-g1/fix#1";
 
@@ -228,7 +229,7 @@ fn three_attempts_are_the_most_whatever_the_rounds_are() {
             json!({"outcomes": [{"id": "c1-F001", "outcome": "deferred", "explanation": text}]}),
         )
     });
-    let more_rounds = |pack: &std::path::Path| {
+    let more_rounds = |pack: &Path| {
         let file = pack.join("workflow.yaml");
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(text.contains("rounds: { max: 3"));
@@ -253,16 +254,19 @@ fn blocked_is_not_sent_again() {
     assert_eq!(ran.attempts().len(), 2, "{:?}", ran.attempts());
 }
 
+/// A command that waits until the other one has begun, so neither ends if they run one after the
+/// other.
+fn wait_for(meet: &Path, own: &str, other: &str) -> String {
+    let at = meet.display();
+    format!(
+        "touch {at}/{own}; n=0; until [ -e {at}/{other} ]; do n=$((n+1)); [ $n -lt 600 ] || exit 1; sleep 0.05; done"
+    )
+}
+
 #[test]
 fn groups_are_fixed_in_parallel() {
-    // Each waits until the other has begun, so neither ends if they are fixed one after the other.
     let meet = tempfile::tempdir().unwrap();
-    let wait = |own: &str, other: &str| {
-        let at = meet.path().display();
-        format!(
-            "touch {at}/{own}; n=0; until [ -e {at}/{other} ]; do n=$((n+1)); [ $n -lt 600 ] || exit 1; sleep 0.05; done"
-        )
-    };
+    let wait = |own: &str, other: &str| wait_for(meet.path(), own, other);
     let ran = one_file()
         .built_in_only()
         .file("src/b.rs", "pub fn b() {}\n")
@@ -323,4 +327,33 @@ fn the_user_index_is_not_touched_and_nothing_is_committed() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ran.git(&["log", "--format=%s"]).lines().count(), 1);
     assert!(ran.git(&["diff", "--cached"]).contains("+    2"), "what was staged is staged still");
+}
+
+#[test]
+fn what_checks_leave_behind_in_two_worktrees_is_no_conflict() {
+    let meet = tempfile::tempdir().unwrap();
+    let work = |own: &str, other: &str, file: &str| {
+        let wait = wait_for(meet.path(), own, other);
+        format!("{wait} && echo '// fixed' >> {file} && echo {own} > .coverage")
+    };
+    let read = json!({"groups": [], "files_reviewed": ["src/lib.rs", "src/b.rs", ".coverage"]});
+    let ran = one_file()
+        .built_in_only()
+        .file("src/b.rs", "pub fn b() {}\n")
+        .says(
+            REVIEWER,
+            found(&[finding("F001", "src/lib.rs", "major"), finding("F002", "src/b.rs", "major")]),
+        )
+        .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+        .when("c1-F001")
+        .exec(&work("one", "two", "src/lib.rs"))
+        .says(FIXER, outcomes(&[("c1-F002", "fixed")]))
+        .when("c1-F002")
+        .exec(&work("two", "one", "src/b.rs"))
+        .says(REVIEWER, read)
+        .run(&[]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c1-F002 fixed 1"]);
+    assert!(["src/lib.rs", "src/b.rs"].iter().all(|file| ran.read(file).ends_with("// fixed\n")));
+    assert_eq!(ran.read(".coverage").lines().count(), 1);
 }
