@@ -96,12 +96,13 @@ fn honest_agents_review_a_branch_and_fix_it(cli: VendorCli) {
     let fix = "A review found the following. Fix it in this repository";
     let finding = |id: &str, file: &str, severity: &str, issue: &str| {
         json!({
-            "id": id, "file": file, "line": 1, "issue": issue, "severity": severity, "category": "correctness"
+            "id": id, "file": file, "line": 1, "issue": issue, "severity": severity,
+            "category": "correctness"
         })
     };
     let found = json!({
         "groups": [{"description": "what is greeted", "findings": [
-            finding("F001", "greet.sh", "critical", "blanks of the name are lost: it is not quoted"),
+            finding("F001", "greet.sh", "critical", "blanks of the name are lost"),
             finding("F002", "greet_test.sh", "major", "nothing tests a call without a name"),
             finding("F003", "greet.sh", "minor", "it greets in English only"),
         ]}],
@@ -186,11 +187,11 @@ fn an_honest_implementer_accounts_for_its_tasks(cli: VendorCli) {
     ]);
     let task = |id: &str| {
         json!({
-            "task_id": id, "status": "completed", "files_changed": files, "tests_added": ["greet_test.sh"],
-            "duration_ms": 0,
-            "validation": [
-                {"step": "test", "success": true, "output": "", "duration_ms": 0, "auto_fixed": false}
-            ]
+            "task_id": id, "status": "completed", "files_changed": files,
+            "tests_added": ["greet_test.sh"], "duration_ms": 0,
+            "validation": [{
+                "step": "test", "success": true, "output": "", "duration_ms": 0, "auto_fixed": false
+            }]
         })
     };
     let result = json!({
@@ -219,7 +220,11 @@ fn honest_agents_of_the_other_roles_finish(cli: VendorCli) {
     let review = "You review a change before it is merged";
     let quoted = "echo \"Hello, $1\"";
     let greet = |from: &str, to: &str| edit(cli, "greet.sh", from, &[to]);
-    let file = |path: &str, removed: u8| json!({"file_path": path, "change_type": "modified", "lines_added": 1, "lines_removed": removed});
+    let file = |path: &str, removed: u8| {
+        json!({
+            "file_path": path, "change_type": "modified", "lines_added": 1, "lines_removed": removed
+        })
+    };
     let both = json!([read(cli, "greet.sh"), read(cli, "greet_test.sh")]);
     let script = json!([
         {"when": validate, "calls": [read(cli, "greet.sh")]},
