@@ -198,7 +198,8 @@ states:
   done: { end: done }
 ";
     let writes = |path: &str| format!(r#"writes: {{ {path}: x }}, text: '{{"ok": true}}'"#);
-    let said = [&writes("src/a.rs"), &writes("b.md"), GOOD];
+    // The second step is tried twice, and all that it changed counts.
+    let said = [&writes("src/a.rs"), "writes: { b.md: x }, fail: timeout", GOOD, GOOD];
     let project = WorkflowProject::new(flow, &replies(&said));
     let git = |arguments: &[&str]| project.git(arguments).trim().to_owned();
     git(&["init", "-q"]);
