@@ -2,6 +2,7 @@
 
 use counterfoil_flow::{Event, WorkspaceOp, WorkspaceOpKind};
 use counterfoil_verify::claims::VerifyConfig;
+use counterfoil_workspace::git::repository_top;
 use counterfoil_workspace::workspaces::Workspaces;
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
@@ -48,7 +49,7 @@ pub fn perform_workspace_op(
 
 /// The configuration of a project; the usual one if it cannot be read.
 fn config_of(repo: &Path) -> VerifyConfig {
-    let top = repo.ancestors().find(|above| above.join(".git").exists()).unwrap_or(repo);
+    let top = repository_top(repo).unwrap_or(repo);
     VerifyConfig::load(repo, top).unwrap_or_default()
 }
 

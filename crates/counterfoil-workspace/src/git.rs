@@ -39,10 +39,19 @@ const IDENTITY_VARIABLES: [&str; 2] = ["GIT_AUTHOR_", "GIT_COMMITTER_"];
 const NO_BACKGROUND_CONFIG: [&str; 3] =
     ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"];
 
+/// The top of the repository around a folder, found without starting git. An empty folder called
+/// `.git` is no repository: sandboxes leave such folders behind.
+pub fn repository_top(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|above| {
+        let git = above.join(".git");
+        git.is_file() || git.join("HEAD").symlink_metadata().is_ok()
+    })
+}
+
 /// The commit that HEAD points to in a folder. `None` outside of git, and before the first commit.
 pub fn head(folder: &Path) -> Option<String> {
     // Without a repository there is no need to start git.
-    folder.ancestors().find(|above| above.join(".git").exists())?;
+    repository_top(folder)?;
     let command = GitCommand::new(folder, ["rev-parse", "-q", "--verify", "HEAD^{commit}"]);
     let output = command.output().ok()?;
     output.ok().then(|| output.line().to_string_lossy().into_owned())

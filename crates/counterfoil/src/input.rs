@@ -4,6 +4,7 @@
 use crate::cli::StateLocation;
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::{Contract, Registry, ResolveError};
+use counterfoil_workspace::git::repository_top;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,9 +75,10 @@ pub(crate) fn repository(folder: Option<&Path>) -> Result<PathBuf> {
             .with_context(|| format!("cannot open the repository {}", folder.display()));
     }
     let current = std::env::current_dir().context("cannot read the current folder")?;
-    let root = current
-        .ancestors()
-        .find(|folder| folder.join(".git").exists() || folder.join(".counterfoil").is_dir());
+    let state = current.ancestors().find(|folder| folder.join(".counterfoil").is_dir());
+    // The nearer one of the two.
+    let root =
+        state.into_iter().chain(repository_top(&current)).max_by_key(|root| root.as_os_str().len());
     Ok(root.unwrap_or(&current).to_owned())
 }
 

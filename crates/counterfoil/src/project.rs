@@ -4,6 +4,7 @@ use crate::input;
 use anyhow::Result;
 use counterfoil_contract::{Contract, Registry};
 use counterfoil_engine::config::{Config, ConfigError, FILE};
+use counterfoil_workspace::git::repository_top;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -61,7 +62,7 @@ fn exists(path: &Path) -> bool {
 
 /// The root of the repository around a folder.
 pub(crate) fn repository_root(folder: &Path) -> Option<PathBuf> {
-    folder.ancestors().find(|parent| parent.join(".git").exists()).map(Path::to_owned)
+    repository_top(folder).map(Path::to_owned)
 }
 
 /// Loads the `counterfoil.toml` in a folder.

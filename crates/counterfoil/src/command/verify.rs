@@ -12,6 +12,7 @@ use counterfoil_engine::ledger::Totals;
 use counterfoil_process::StopRequest;
 use counterfoil_verify::baseline::{ConfigNotice, RevisionBaseline};
 use counterfoil_verify::claims::{Check, VerifyContext, verify};
+use counterfoil_workspace::git::repository_top;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -92,7 +93,7 @@ fn effective_claims(contract: &Contract, required: &[String]) -> Result<Vec<Effe
 /// The paths that are not part of the agent's work: the state folders, and the file with the
 /// result.
 fn excluded_paths(folder: &Path, file: &Path) -> BTreeSet<PathBuf> {
-    let repository = folder.ancestors().filter(|folder| folder.join(".git").exists()).take(1);
+    let repository = repository_top(folder).into_iter();
     let mut excluded: BTreeSet<PathBuf> =
         repository.chain([folder]).map(|folder| folder.join(".counterfoil")).collect();
     if file.as_os_str() != "-" {

@@ -255,14 +255,14 @@ fn honest_agents_take_a_goal_to_done(cli: VendorCli) {
     );
 
     let status: Value =
-        serde_json::from_str(&project.read_or_empty(&format!("{folder}/status.json"))).unwrap();
+        serde_json::from_str(&project.read_or_empty(format!("{folder}/status.json"))).unwrap();
     let shown = ["current_state", "completed_tasks", "last_ci_result", "retry_counts"]
         .map(|field| status[field].clone());
     assert_eq!(shown, [json!("DONE"), json!(["T-001"]), json!("green"), json!({})], "{status:#}");
     assert_eq!(status["assumptions"], json!(["a name is one word", "one script is enough"]));
 
     // The report is the Integrator's, and ends with what the engine knows.
-    let written = project.read_or_empty(&format!("{folder}/report.md"));
+    let written = project.read_or_empty(format!("{folder}/report.md"));
     let own = "# Report\n\nAC-1: Kim is greeted, by sh all_tests.sh.\n\n<!-- recorded by the engine -->\n";
     assert!(written.starts_with(own), "{written}");
     for kept in [

@@ -164,7 +164,7 @@ fn settings_are_found_above_and_not_beyond_the_repository() {
         answer(hook(project, SUBAGENT, &json!({"last_assistant_message": "no", "cwd": cwd}))).0
     };
     assert_eq!(say(&project, &deep), 2);
-    std::fs::create_dir_all(deep.join(".git")).unwrap();
+    project.write("repo/src/deep/.git/HEAD", "ref: refs/heads/main\n");
     assert_eq!(say(&project, &deep), 0, "a repository inside of it is another project");
     assert_eq!(say(&project, &project.path("nowhere")), 0);
 }

@@ -12,9 +12,10 @@ pub(crate) struct SetupProject {
 impl SetupProject {
     pub(crate) fn new() -> Self {
         let project = TestProject::nested(PROGRAM);
-        for name in ["repo/.git", "home", "bin"] {
+        for name in ["repo", "home", "bin"] {
             std::fs::create_dir_all(project.root_path(name)).unwrap();
         }
+        project.write(project.root_path("repo/.git/HEAD"), "ref: refs/heads/main\n");
         let (home, bin) = (project.root_path("home"), project.root_path("bin"));
         Self { project: project.with_env("HOME", home).with_env("PATH", bin) }
     }
