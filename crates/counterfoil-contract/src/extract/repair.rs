@@ -242,8 +242,12 @@ impl<'w> Repairer<'w> {
         });
         let object = self.window.bytes[from] == b'{';
         if self.window.half_string(end, mixed)? || (tokens && self.window.goes_on(end, object)?) {
-            let limit = (end + LINE_HEAD).min(self.window.bytes.len());
-            self.doubt(DoubtKind::End, end - 1, end, limit);
+            // What follows is quoted, so it must be there.
+            let limit = end + LINE_HEAD;
+            if !self.window.eof && self.window.bytes.len() < limit {
+                return Err(Stop::More);
+            }
+            self.doubt(DoubtKind::End, end - 1, end, limit.min(self.window.bytes.len()));
         }
         Ok(())
     }

@@ -216,7 +216,12 @@ impl StrictScan {
                 continue;
             }
             if let State::Failing { at } = self.state {
-                let Some(extent) = self.placeholders.extent(bytes, base, at, eof) else { return };
+                let extent = if self.looks_real() {
+                    self.placeholders.extent(bytes, base, at, eof)
+                } else {
+                    Some(0)
+                };
+                let Some(extent) = extent else { return };
                 let root = self.stack.first().map_or(at, |root| root.start + 1);
                 let resume = self.last_string.map_or(at.max(root), |quote| quote + 1);
                 self.fail_with(at + extent, resume, false);
@@ -453,6 +458,12 @@ impl StrictScan {
         }
     }
 
+    /// Whether what is open is reported if it breaks.
+    fn looks_real(&self) -> bool {
+        self.stack.iter().any(|frame| frame.looks_real)
+            || self.stack.first().is_some_and(|root| self.expected_start == Some(root.start))
+    }
+
     /// Everything open fails at `at`.
     fn fail(&mut self, at: usize) {
         self.state = State::Failing { at };
@@ -463,11 +474,7 @@ impl StrictScan {
         self.has_failed = true;
         self.last_string = None;
         let root = self.stack.first().copied();
-        let looks_real = |root: &Frame| {
-            self.expected_start == Some(root.start)
-                || self.stack.iter().any(|frame| frame.looks_real)
-        };
-        if let Some(broken) = root.filter(looks_real) {
+        if let Some(broken) = root.filter(|_| self.looks_real()) {
             self.events.push(ScanEvent::Value(ScannedValue {
                 start: broken.start,
                 end: at,

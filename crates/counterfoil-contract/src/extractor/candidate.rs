@@ -41,10 +41,17 @@ pub(crate) struct Candidate {
     pub(crate) unrelated: bool,
     /// It begins as the results of the contract do.
     pub(crate) plausible: bool,
-    /// Its span, recorded if its text may be dropped before the report.
-    pub(crate) span: Option<Span>,
-    /// The empty span right after it, recorded likewise.
-    pub(crate) behind: Option<Span>,
+    /// Its places, recorded if its text may be dropped before the report. There can be many
+    /// candidates, and few are reported.
+    places: Option<Box<Places>>,
+}
+
+/// The places of a candidate.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    span: Span,
+    /// The empty span right after it.
+    behind: Option<Span>,
 }
 
 /// Bytes after a break that are read to explain it.
@@ -52,16 +59,23 @@ pub(crate) const LOOK_AHEAD: usize = 64;
 
 impl Candidate {
     pub(crate) fn new(start: usize, end: usize, how: CandidateSource) -> Self {
-        Self {
-            start,
-            end,
-            how,
-            nested: false,
-            unrelated: false,
-            plausible: true,
-            span: None,
-            behind: None,
-        }
+        Self { start, end, how, nested: false, unrelated: false, plausible: true, places: None }
+    }
+
+    /// The same with its places recorded.
+    pub(crate) fn at(mut self, span: Span, behind: Option<Span>) -> Self {
+        self.places = Some(Box::new(Places { span, behind }));
+        self
+    }
+
+    /// Its span, if it was recorded.
+    pub(crate) fn span(&self) -> Option<Span> {
+        self.places.as_ref().map(|places| places.span)
+    }
+
+    /// The empty span right after it, if it was recorded.
+    pub(crate) fn behind(&self) -> Option<Span> {
+        self.places.as_ref()?.behind
     }
 
     pub(crate) fn is_broken(&self) -> bool {

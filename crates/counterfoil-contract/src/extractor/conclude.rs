@@ -38,13 +38,16 @@ impl Extractor<'_> {
                 self.report_attempt(last, &source)
             }
             Some(LastAttempt::Outside(attempt)) => {
-                let mut found = Candidate::new(attempt.start, attempt.end, CandidateSource::Block);
-                found.span = attempt.span;
+                let found = Candidate::new(attempt.start, attempt.end, CandidateSource::Block);
+                let found = match attempt.span {
+                    Some(span) => found.at(span, None),
+                    None => found,
+                };
                 let violation = self.wrong_form(&attempt);
                 self.finish(unreadable(found, violation), &source)
             }
             Some(LastAttempt::Thinking(found)) => {
-                let span = found.span.unwrap_or_else(|| source.span(found.start, found.end));
+                let span = found.span().unwrap_or_else(|| source.span(found.start, found.end));
                 self.finish(unreadable(found, no_candidate::unclosed_thinking(span)), &source)
             }
             Some(LastAttempt::Unclosed(span)) => self.report_unclosed(span, &source),
@@ -98,7 +101,7 @@ impl Extractor<'_> {
         if last.is_valid()
             && let Some(other) = self.differing(&last)
         {
-            let span = other.span.unwrap_or_else(|| source.span(other.start, other.end));
+            let span = other.span().unwrap_or_else(|| source.span(other.start, other.end));
             if self.policy.several == Several::Ask {
                 let found = last.found.clone();
                 return self.finish(unreadable(found, no_candidate::differing(span)), source);
@@ -153,25 +156,31 @@ impl Extractor<'_> {
         let (end, edits) = match repairer.repair(source.bytes(), source.base(), start) {
             Attempt::Done { end, edits } => (end, edits),
             Attempt::Refused { end, refusal, .. } => {
-                let span = self.eager.then(|| source.span(start, end));
                 let how = CandidateSource::Refused(Box::new(refusal));
-                *found = Candidate { span, ..Candidate::new(start, end, how) };
+                *found = self.replacement(Candidate::new(start, end, how), source);
                 return;
             }
             Attempt::Failed { .. } | Attempt::More => return,
         };
         let rest = if end < found.end { source.slice(end, found.end).trim() } else { "" };
         if rest.is_empty() && !edits.is_empty() {
-            let span = self.eager.then(|| source.span(start, end));
-            *found =
-                Candidate { span, ..Candidate::new(start, end, CandidateSource::Repaired(edits)) };
+            let how = CandidateSource::Repaired(edits);
+            *found = self.replacement(Candidate::new(start, end, how), source);
         }
+    }
+
+    /// A candidate in place of another one, with its place if the text may be dropped.
+    fn replacement(&self, found: Candidate, source: &Source<'_>) -> Candidate {
+        if !self.eager {
+            return found;
+        }
+        let span = source.span(found.start, found.end);
+        found.at(span, None)
     }
 
     /// The report about an output block that does not end, with what can be read of it.
     fn report_unclosed(&mut self, span: Span, source: &Source<'_>) -> Report {
-        let mut found = Candidate::new(span.start, span.end, CandidateSource::Block);
-        found.span = Some(span);
+        let found = Candidate::new(span.start, span.end, CandidateSource::Block).at(span, None);
         let mut examined = unreadable(found, no_candidate::block_not_closed(span));
         if let Some(outcome) = &mut examined.outcome {
             (outcome.partial, outcome.rejected_items) =
@@ -223,7 +232,7 @@ impl Extractor<'_> {
         let before = first_non_blank.offset < last.start;
         let around = before && last.end < self.last_non_blank + 1;
         let span = if several {
-            last.span.unwrap_or_else(|| source.span(last.start, last.end))
+            last.span().unwrap_or_else(|| source.span(last.start, last.end))
         } else if before {
             Span {
                 start: first_non_blank.offset,
@@ -232,7 +241,7 @@ impl Extractor<'_> {
                 column: first_non_blank.column,
             }
         } else {
-            let behind = last.behind.unwrap_or_else(|| source.span(last.end, last.end));
+            let behind = last.behind().unwrap_or_else(|| source.span(last.end, last.end));
             Span { end: self.last_non_blank + 1, ..behind }
         };
         let (code, message) = if several {
@@ -282,7 +291,7 @@ impl Extractor<'_> {
         named.sort_by_key(|found| (found.start, found.end));
         let mut cursor = source.cursor();
         for found in named {
-            let span = found.span.unwrap_or_else(|| cursor.span(found.start, found.end));
+            let span = found.span().unwrap_or_else(|| cursor.span(found.start, found.end));
             if std::ptr::eq(found, &raw const picked.found) {
                 provenance.span = Some(span);
             } else {

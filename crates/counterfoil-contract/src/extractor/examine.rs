@@ -70,13 +70,12 @@ impl Extractor<'_> {
     /// Records what is needed of a candidate after its text is dropped.
     fn located(&self, mut found: Candidate, source: &Source<'_>) -> Candidate {
         found.plausible = self.has_plausible_opener(&found, source);
-        if self.eager {
-            found.span = Some(source.span(found.start, found.end));
-            if self.framing == Framing::JsonOnly {
-                found.behind = Some(source.span(found.end, found.end));
-            }
+        if !self.eager {
+            return found;
         }
-        found
+        let behind = (self.framing == Framing::JsonOnly).then(|| source.span(found.end, found.end));
+        let span = source.span(found.start, found.end);
+        found.at(span, behind)
     }
 
     fn examine(

@@ -2,6 +2,8 @@
 //! where a mistake of a kind can be made, in several ways, and the checker must refuse every change
 //! that means something else.
 //!
+//! The suite tries every third mutant. `ALL_MUTANTS=1` tries all of them.
+//!
 //! A kind with a rule under which a mutant may pass says so ([`Claim::Open`]); all others must be
 //! refused without exception.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
@@ -19,7 +21,7 @@ use std::collections::BTreeMap;
 /// How the mutants of a kind fared.
 #[derive(Default)]
 struct Tally {
-    made: usize,
+    tried: usize,
     refused: usize,
     /// Passed, and a rule says why that is right.
     valid: usize,
@@ -40,11 +42,15 @@ fn every_change_of_meaning_is_refused() {
     let registry = counterfoil_packs::registry();
     let mut tallies: BTreeMap<&str, Tally> = BTreeMap::new();
     let mut missed = Vec::new();
+    let step = if std::env::var_os("ALL_MUTANTS").is_some() { 1 } else { 3 };
     for example in shipped::examples() {
-        let before = tallies.values().map(|tally| tally.made).sum::<usize>();
-        for mutant in sites::mutants(&example, &tree(&example)) {
+        let mutants = sites::mutants(&example, &tree(&example));
+        let made = mutants.len();
+        println!("{}: {made} mutants", example.name);
+        assert!(made >= 100, "only {made} mutants of {}", example.name);
+        for mutant in mutants.into_iter().step_by(step) {
             let tally = tallies.entry(mutant.kind).or_default();
-            tally.made += 1;
+            tally.tried += 1;
             if is_refused(&example, &mutant, &registry) {
                 tally.refused += 1;
             } else if let Claim::Open(_) = mutant.claim {
@@ -53,20 +59,17 @@ fn every_change_of_meaning_is_refused() {
                 missed.push(format!("{}: {} ({})", example.name, mutant.what, mutant.kind));
             }
         }
-        let made = tallies.values().map(|tally| tally.made).sum::<usize>() - before;
-        println!("{}: {made} mutants", example.name);
-        assert!(made >= 100, "only {made} mutants of {}", example.name);
     }
     for (kind, tally) in &tallies {
         println!(
             "{kind}: {} mutants, {} refused, {} valid by a rule",
-            tally.made, tally.refused, tally.valid
+            tally.tried, tally.refused, tally.valid
         );
     }
     let sum = |part: fn(&Tally) -> usize| tallies.values().map(part).sum::<usize>();
     println!(
         "in all {} mutants, {} refused, {} valid by a rule, {} missed",
-        sum(|tally| tally.made),
+        sum(|tally| tally.tried),
         sum(|tally| tally.refused),
         sum(|tally| tally.valid),
         missed.len()
