@@ -157,15 +157,10 @@ impl<'w> Repairer<'w> {
             Ok((end, edits))
         });
         let attempt = match found {
-            Ok((end, edits)) => {
-                match self.doubt.map(|doubt| doubt.ambiguity(self.window.bytes, base)) {
-                    None => Attempt::Done { end: base + end, edits },
-                    Some(found) => {
-                        let refusal = Refusal::Ambiguous(found);
-                        Attempt::Refused { end: base + end, edits, refusal }
-                    }
-                }
-            }
+            Ok((end, edits)) => match self.doubt {
+                None => Attempt::Done { end: base + end, edits },
+                Some(doubt) => self.refused(doubt, base + end, edits),
+            },
             Err(Stop::More) => Attempt::More,
             Err(Stop::Doubt(at)) => {
                 // Doubts about its strings are nearer to the cause.
@@ -173,11 +168,7 @@ impl<'w> Repairer<'w> {
                 self.all_edits(at);
                 match self.doubt.or(last) {
                     None => Attempt::Failed { at: base + at, resume: base + at, inner: Vec::new() },
-                    Some(doubt) => Attempt::Refused {
-                        end: base + at,
-                        edits: Vec::new(),
-                        refusal: Refusal::Ambiguous(doubt.ambiguity(self.window.bytes, base)),
-                    },
+                    Some(doubt) => self.refused(doubt, base + at, Vec::new()),
                 }
             }
             Err(Stop::Cut(at)) => Attempt::Refused {
@@ -192,6 +183,16 @@ impl<'w> Repairer<'w> {
             }
         };
         (attempt, self.examined)
+    }
+
+    /// A value with a doubt. The text in doubt is quoted, so it must be there as a whole.
+    fn refused(&self, doubt: Doubt, end: usize, edits: Vec<Edit>) -> Attempt {
+        let Window { bytes, base, eof } = self.window;
+        if !eof && doubt.end >= bytes.len() {
+            return Attempt::More;
+        }
+        let refusal = Refusal::Ambiguous(doubt.ambiguity(bytes, base));
+        Attempt::Refused { end, edits, refusal }
     }
 
     /// The edits of the value up to `end`. Doubts about its strings are noted.
@@ -242,12 +243,8 @@ impl<'w> Repairer<'w> {
         });
         let object = self.window.bytes[from] == b'{';
         if self.window.half_string(end, mixed)? || (tokens && self.window.goes_on(end, object)?) {
-            // What follows is quoted, so it must be there.
-            let limit = end + LINE_HEAD;
-            if !self.window.eof && self.window.bytes.len() < limit {
-                return Err(Stop::More);
-            }
-            self.doubt(DoubtKind::End, end - 1, end, limit.min(self.window.bytes.len()));
+            let limit = (end + LINE_HEAD).min(self.window.bytes.len());
+            self.doubt(DoubtKind::End, end - 1, end, limit);
         }
         Ok(())
     }

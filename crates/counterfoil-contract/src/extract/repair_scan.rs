@@ -481,8 +481,9 @@ mod tests {
 
     #[test]
     fn what_an_ambiguity_quotes_waits_for_the_text() {
-        let text = "\\<['']1\n1{>>[{/\n";
-        assert_eq!(in_parts(text, 1, false), whole(text, false));
+        for text in ["\\<['']1\n1{>>[{/\n", "<[1 1,}[\"[\"`:"] {
+            assert_eq!(in_parts(text, 1, false), whole(text, false), "{text}");
+        }
     }
 
     proptest! {
