@@ -159,8 +159,15 @@ impl RepairScan {
                 self.pos = end;
             }
             Attempt::Failed { at: failed, resume, inner } => {
+                let mut attempts = Vec::with_capacity(inner.len());
                 for start in inner {
                     match self.attempt(window, start) {
+                        Attempt::More => return false,
+                        attempt => attempts.push((start, attempt)),
+                    }
+                }
+                for (start, attempt) in attempts {
+                    match attempt {
                         Attempt::Done { end, edits } if end <= failed => {
                             self.found(start, end, edits);
                         }
@@ -480,8 +487,8 @@ mod tests {
     }
 
     #[test]
-    fn what_an_ambiguity_quotes_waits_for_the_text() {
-        for text in ["\\<['']1\n1{>>[{/\n", "<[1 1,}[\"[\"`:"] {
+    fn what_follows_a_value_is_waited_for() {
+        for text in ["\\<['']1\n1{>>[{/\n", "<[1 1,}[\"[\"`:", "<[['']{:`:>,"] {
             assert_eq!(in_parts(text, 1, false), whole(text, false), "{text}");
         }
     }
