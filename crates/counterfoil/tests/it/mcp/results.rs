@@ -262,7 +262,7 @@ fn a_place_that_cannot_be_written_never_accepts() {
     // The violations of a bad one are told all the same.
     assert!(words(&client.submit(&bad())).contains("C0202 /dod_achieved"));
     std::fs::remove_dir(session.submissions()).unwrap();
-    assert!(accepted(&client.submit(&good())), "it can be mended while the server runs");
+    assert!(accepted(&client.submit(&good())), "it can be corrected while the server runs");
 }
 
 #[test]

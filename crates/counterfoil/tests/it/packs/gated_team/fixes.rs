@@ -136,8 +136,8 @@ fn a_fix_of_the_build_is_one_if_the_integrator_or_the_coder_changed_something() 
     assert_eq!(times(&ran, "FIX_BUILD_CODE>FIX_BUILD"), 2, "{ran:?}");
     assert!(!went(&ran, "FIX_BUILD_CODE>INTEGRATE"), "{ran:?}");
     // What the Integrator changed is reviewed.
-    let mended = scenario().says("Integrator", ok()).writes("build.cfg", "all\n");
-    let ran = mended.says("Coder", ok()).passes(&["Integrator", "Reviewer"]);
+    let fixed = scenario().says("Integrator", ok()).writes("build.cfg", "all\n");
+    let ran = fixed.says("Coder", ok()).passes(&["Integrator", "Reviewer"]);
     let ran = ran.documented().passes(&["Integrator"]).play();
     done(&ran);
     assert!(
