@@ -1,7 +1,7 @@
 //! Any contract file: loading returns a contract or an error, and a loaded contract can be used.
 #![no_main]
 
-use counterfoil_contract::render::{markdown, prompt, vendor};
+use counterfoil_contract::render::{markdown, vendor};
 use counterfoil_contract::{Contract, compat};
 use libfuzzer_sys::fuzz_target;
 
@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
     for yaml in [text.to_owned(), format!("contract: a/b\nversion: 1\n{text}")] {
         let Ok(contract) = Contract::from_yaml(&yaml) else { continue };
         let _ = contract.check("{\"a\": 1} [2] \"x\"");
-        let _ = (prompt::suffix(&contract), markdown::page(&contract));
+        let _ = (contract.prompt(), markdown::page(&contract));
         for target in vendor::Target::ALL {
             let _ = vendor::schema(&contract, target);
         }

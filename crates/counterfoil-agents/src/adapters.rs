@@ -8,6 +8,7 @@ pub(crate) mod common;
 mod gemini;
 pub mod home_overlay;
 
+use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_flow::{Access, AttemptOutcome, Usage};
 use counterfoil_process::Exit;
@@ -32,12 +33,12 @@ pub trait Adapter: Send + Sync {
     /// The schema dialect of the program.
     fn dialect(&self) -> Target;
 
-    /// Whether the program accepts a schema for its reply.
-    fn takes_schema(&self) -> bool;
+    /// How the model returns structured output, if the program accepts a schema for it.
+    fn structured_output(&self) -> Option<Delivery>;
 
-    /// Whether the structured output is the text of the reply itself.
-    fn structured_output_in_text(&self) -> bool {
-        false
+    /// The size of the longest schema that the program accepts, in bytes.
+    fn max_schema_bytes(&self) -> usize {
+        usize::MAX
     }
 
     /// What the program may do with an access, in words and in its own terms, unless the user's
@@ -91,7 +92,7 @@ pub struct PromptRequest<'t> {
     pub conversation: Conversation<'t>,
     /// The schema of the reply in the program's dialect, if it accepts one.
     pub schema: Option<&'t Value>,
-    /// The MCP server that receives results, if it is attached.
+    /// Our MCP server, if it is attached.
     pub server: Option<&'t Server>,
     /// A private folder for temporary files, outside of the workspace. It is empty before the first
     /// prompt and removed after the last one.
@@ -111,11 +112,14 @@ pub enum Conversation<'t> {
     Resume(&'t str),
 }
 
-/// Our MCP server, which receives results while an agent works. It uses standard input and output.
+/// Our MCP server for one attempt, which receives results and runs checks while an agent works. It
+/// uses standard input and output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// The program and its arguments.
     pub command: Vec<String>,
+    /// Whether it receives results.
+    pub receives: bool,
     /// How long a call of a tool may take, if the server runs checks. They take longer than other
     /// tools.
     pub call_timeout: Option<Duration>,
@@ -128,13 +132,12 @@ impl Server {
     pub const TOOL: &'static str = "submit_result";
     /// The tool that runs a check of the project.
     pub const RUN_CHECK: &'static str = "run_check";
-    /// The tools that every server has.
-    pub const TOOLS: [&'static str; 3] = [Self::TOOL, "get_contract", "check_result"];
-
-    /// The tools of this server.
+    /// The tools of this server. Each is part of every request to a model, so there is none that
+    /// an attempt does not need.
     pub fn tools(&self) -> Vec<&'static str> {
+        let submit = self.receives.then_some(Self::TOOL);
         let run_check = self.call_timeout.map(|_| Self::RUN_CHECK);
-        Self::TOOLS.into_iter().chain(run_check).collect()
+        submit.into_iter().chain(run_check).collect()
     }
 }
 

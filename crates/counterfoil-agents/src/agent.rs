@@ -4,7 +4,9 @@
 use crate::check_service::CheckService;
 use crate::submissions::Submission;
 use crate::transcript::TranscriptSink;
-use counterfoil_contract::{Context, Contract};
+use counterfoil_contract::claim::ClaimReport;
+use counterfoil_contract::render::prompt::{self, Delivery};
+use counterfoil_contract::{Context, Contract, Report};
 use counterfoil_flow::{Access, AttemptOutcome, Usage};
 use counterfoil_process::StopRequest;
 use serde_json::Value;
@@ -95,19 +97,54 @@ pub struct Task {
     pub checks: Option<CheckService>,
 }
 
+/// A message to an agent, without what depends on how the agent returns its result.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// The contract of the result.
+    pub contract: Arc<Contract>,
+    /// What the agent is asked.
+    pub message: Message,
+}
+
+/// What an agent is asked.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// To do a task.
+    Task(String),
+    /// To correct a result that does not satisfy its contract.
+    Correct(Box<Report>),
+    /// To correct a result with refuted claims.
+    Reconsider(Vec<ClaimReport>),
+}
+
+impl Prompt {
+    /// The text of the prompt for an agent that returns its result in a certain way.
+    pub fn text(&self, delivery: Delivery) -> String {
+        match &self.message {
+            Message::Task(task) => {
+                format!("{task}\n\n{}", prompt::suffix(&self.contract, delivery))
+            }
+            Message::Correct(report) => prompt::repair(&self.contract, report, delivery),
+            Message::Reconsider(refuted) => {
+                prompt::repair_claims(&self.contract, refuted, delivery)
+            }
+        }
+    }
+}
+
 /// A conversation with an agent.
 pub trait Session: Send {
     /// Sends a prompt and waits for the reply.
     fn ask<'a>(
         &'a mut self,
-        prompt: &'a str,
+        prompt: &'a Prompt,
         context: &'a mut PromptContext,
     ) -> BoxFuture<'a, AgentReply>;
 
-    /// The full text that the agent receives for a prompt. It is longer than the prompt if the
-    /// session adds instructions or repeats earlier messages.
-    fn full_prompt(&self, prompt: &str) -> String {
-        prompt.to_owned()
+    /// The full text that the agent receives for a prompt. It names the only way in which this
+    /// session takes a result.
+    fn full_prompt(&self, prompt: &Prompt) -> String {
+        prompt.text(Delivery::Text)
     }
 }
 

@@ -2,6 +2,7 @@
 //! contains what they share: environment, process, conversation, usage and the server that receives
 //! results.
 
+mod delivery;
 mod reply_status;
 
 pub(crate) use reply_status::reply_status;
@@ -11,9 +12,9 @@ use crate::adapters::{
     Verdict, adapter,
 };
 use crate::agent::{
-    Agent, AgentReply, BoxFuture, Identity, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
+    Agent, AgentReply, BoxFuture, Identity, Prompt, PromptContext, ReplyDetails, ReplyStatus,
+    Session, Task,
 };
-use crate::check_service::CheckService;
 use crate::config::{Channel, Denied, Settings};
 use crate::environment::AgentEnvironment;
 use crate::environment::installed::{self, Installed, ProgramError};
@@ -21,6 +22,7 @@ use crate::line_buffer::{LineBuffer, MAX_LINE_BYTES};
 use crate::submissions::{self, SessionFile, Submission};
 use crate::termination;
 use counterfoil_contract::Contract;
+use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor;
 use counterfoil_flow::{AttemptOutcome, Usage};
 use counterfoil_process::{
@@ -88,7 +90,7 @@ impl Agent for CliAgent {
     }
 
     fn has_tools(&self) -> bool {
-        self.environment.executable.is_some() && self.settings.allows(Channel::Submit)
+        self.environment.executable.is_some() && self.settings.channels().contains(&Channel::Submit)
     }
 }
 
@@ -96,10 +98,13 @@ impl Agent for CliAgent {
 struct CliSession {
     agent: CliAgent,
     task: Task,
-    /// The schema of the reply, unless it was rejected.
+    /// The schema of the reply, unless it cannot be used or was rejected.
     schema: Option<Value>,
-    /// The server that receives results.
-    server: Option<Server>,
+    /// Why the schema is not used, until it is reported.
+    schema_note: Option<String>,
+    /// Whether an earlier reply came without a submission although it was asked for. The tool may
+    /// be missing, so the result is asked for as text.
+    tool_not_called: bool,
     /// The file in which the server stores submissions.
     submissions: PathBuf,
     /// The offset up to which that file was read.
@@ -112,29 +117,14 @@ struct CliSession {
 
 impl CliSession {
     fn new(agent: CliAgent, task: Task) -> Self {
-        let (adapter, settings) = (agent.adapter, &agent.settings);
-        let native = settings.allows(Channel::Native) && adapter.takes_schema();
-        let lowered = native.then(|| vendor::schema(&task.contract, adapter.dialect()));
-        let schema = lowered.filter(vendor::Lowered::is_usable).map(|lowered| lowered.schema);
-        let file = task.scratch.join("session.json");
-        let server = match &agent.environment.executable {
-            Some(program) if settings.allows(Channel::Submit) => Some(Server {
-                command: vec![
-                    program.display().to_string(),
-                    "mcp".to_owned(),
-                    "--session".to_owned(),
-                    file.display().to_string(),
-                ],
-                call_timeout: task.checks.as_ref().map(CheckService::call_timeout),
-            }),
-            _ => None,
-        };
+        let (schema, schema_note) = delivery::schema(&agent, &task.contract);
         let submissions = task.scratch.join("submissions.jsonl");
         Self {
             agent,
             task,
             schema,
-            server,
+            schema_note,
+            tool_not_called: false,
             submissions,
             read_offset: 0,
             conversation: None,
@@ -143,22 +133,21 @@ impl CliSession {
     }
 
     /// Creates the scratch folder and the session file of the server.
-    fn prepare(&self) -> Result<(), String> {
+    fn prepare(&self, server: Option<&Server>) -> Result<(), String> {
         let scratch = &self.task.scratch;
         let failed =
             |error: std::io::Error| format!("cannot create {}: {error}", scratch.display());
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(scratch).map_err(failed)?;
-        if self.server.is_none() {
-            return Ok(());
-        }
+        let Some(server) = server else { return Ok(()) };
         let session = SessionFile {
             contract: self.task.contract.definition().clone(),
             target: self.agent.adapter.dialect(),
             submissions: self.submissions.clone(),
             context: Some(self.task.context.clone()),
+            receives: server.receives,
             checks: self.task.checks.clone(),
         };
-        session.save(&scratch.join("session.json")).map_err(|error| error.to_string())
+        session.save(&self.session_file()).map_err(|error| error.to_string())
     }
 
     /// Runs one process for one prompt.
@@ -225,7 +214,8 @@ impl CliSession {
         new_id: &str,
         timeout: Duration,
     ) -> Result<(ChildSpec, Vec<String>), String> {
-        self.prepare()?;
+        let server = self.server();
+        self.prepare(server.as_ref())?;
         let CliAgent { adapter, installed, settings, environment } = &self.agent;
         // The configured variables override the inherited ones, as in the environment of the
         // program.
@@ -241,7 +231,7 @@ impl CliSession {
                 .as_deref()
                 .map_or(Conversation::New(new_id), Conversation::Resume),
             schema: self.schema.as_ref(),
-            server: self.server.as_ref(),
+            server: server.as_ref(),
             scratch: &self.task.scratch,
             cwd: &self.task.cwd,
             env: &env,
@@ -265,7 +255,7 @@ impl CliSession {
         }
         // The program is silent while it waits for a check.
         let idle = settings.idle.or(self.task.idle).unwrap_or(DEFAULT_IDLE);
-        let tool = self.server.as_ref().and_then(|server| server.call_timeout);
+        let tool = server.as_ref().and_then(|server| server.call_timeout);
         let idle = tool.map_or(idle, |tool| idle.max(tool));
         let spawn = ChildSpec {
             argv: [installed.program.clone().into_os_string()]
@@ -295,7 +285,7 @@ impl CliSession {
 
     /// The submissions since the last call.
     fn new_submissions(&mut self, notes: &mut Vec<String>) -> Vec<Submission> {
-        if self.server.is_none() {
+        if !self.agent.has_tools() {
             return Vec::new();
         }
         match submissions::read(&self.submissions, self.read_offset) {
@@ -319,8 +309,7 @@ pub(crate) fn structured_output(
     parsed: &mut ParsedReply,
 ) -> Option<Value> {
     let in_text = || {
-        adapter
-            .structured_output_in_text()
+        (adapter.structured_output() == Some(Delivery::Message))
             .then(|| serde_json::from_str(&parsed.text).ok())
             .flatten()
     };
@@ -331,7 +320,7 @@ pub(crate) fn structured_output(
 impl Session for CliSession {
     fn ask<'a>(
         &'a mut self,
-        prompt: &'a str,
+        prompt: &'a Prompt,
         context: &'a mut PromptContext,
     ) -> BoxFuture<'a, AgentReply> {
         Box::pin(async move {
@@ -339,7 +328,7 @@ impl Session for CliSession {
             let full_prompt = self.full_prompt(prompt);
             let mut reply = self.run_process(&full_prompt, context, context.total).await;
             let mut usage = self.usage_since_last(reply.parsed.meter);
-            let mut notes = Vec::new();
+            let mut notes: Vec<String> = self.schema_note.take().into_iter().collect();
             if reply.schema_rejected && self.schema.take().is_some() {
                 notes.push(format!(
                     "the schema was rejected, and the prompt was sent again without it: {}",
@@ -347,12 +336,16 @@ impl Session for CliSession {
                 ));
                 self.conversation = None;
                 let left = context.total.saturating_sub(began.elapsed());
+                // The result is now asked for in another way.
+                let full_prompt = self.full_prompt(prompt);
                 reply = self.run_process(&full_prompt, context, left).await;
                 usage += self.usage_since_last(reply.parsed.meter);
             }
             usage.wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             notes.append(&mut reply.parsed.anomalies);
             let submissions = self.new_submissions(&mut notes);
+            self.tool_not_called =
+                self.channel() == Some(Channel::Submit) && submissions.is_empty();
             let with_schema = self.schema.is_some();
             let structured = with_schema
                 .then(|| {
@@ -383,15 +376,8 @@ impl Session for CliSession {
         })
     }
 
-    fn full_prompt(&self, prompt: &str) -> String {
-        match &self.server {
-            Some(_) => {
-                let checks = self.task.checks.as_ref().map(check_instructions);
-                let checks = checks.unwrap_or_default();
-                format!("{prompt}\n\n{checks}{}", submission_instructions())
-            }
-            None => prompt.to_owned(),
-        }
+    fn full_prompt(&self, prompt: &Prompt) -> String {
+        self.prompt_text(prompt)
     }
 }
 
@@ -401,30 +387,6 @@ impl Drop for CliSession {
         // The folder of the run, which is empty after the last attempt.
         let _ = self.task.scratch.parent().map(std::fs::remove_dir);
     }
-}
-
-/// The instructions on the tool that receives results.
-fn submission_instructions() -> String {
-    format!(
-        "There is a tool `{}` (of the server `{}`) that receives this result and reports at once what is \
-         wrong with it. If you can call it, submit the result with it; correct and resubmit it until \
-         it is accepted. Otherwise write the result as described above.",
-        Server::TOOL,
-        Server::NAME
-    )
-}
-
-/// The instructions on the tool that runs checks.
-fn check_instructions(checks: &CheckService) -> String {
-    let names: Vec<String> = checks.names.iter().map(|name| format!("`{name}`")).collect();
-    format!(
-        "The project has these checks: {}. The tool `{}` (of the server `{}`) runs one of them by its \
-         name in your folder and returns its output. Use it instead of a command of your own, also if you \
-         may not run commands, and rely on nothing that it did not show.\n\n",
-        names.join(", "),
-        Server::RUN_CHECK,
-        Server::NAME
-    )
 }
 
 /// The reply of one process.

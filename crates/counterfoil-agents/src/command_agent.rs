@@ -2,9 +2,10 @@
 //! standard output.
 
 use crate::agent::{
-    Agent, AgentReply, BoxFuture, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
+    Agent, AgentReply, BoxFuture, Prompt, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
 };
 use crate::termination::{self, tail};
+use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_flow::{AttemptOutcome, Usage};
 use counterfoil_process::{
     Cause, ChildSpec, Environment, Exit, Output, OutputSink, Timeouts, supervise,
@@ -45,12 +46,13 @@ const MAX_REPEATED_BYTES: usize = 60_000;
 impl Session for CommandSession {
     fn ask<'a>(
         &'a mut self,
-        prompt: &'a str,
+        prompt: &'a Prompt,
         context: &'a mut PromptContext,
     ) -> BoxFuture<'a, AgentReply> {
         Box::pin(async move {
-            let reply = self.run(self.full_prompt(prompt), context).await;
-            let first = self.previous.take().map_or_else(|| prompt.to_owned(), |(first, _)| first);
+            let full_prompt = self.full_prompt(prompt);
+            let first = self.previous.as_ref().map_or(&full_prompt, |(first, _)| first).clone();
+            let reply = self.run(full_prompt, context).await;
             // Only the end is repeated, so only the end is kept in memory.
             let start = reply.text.len().saturating_sub(MAX_REPEATED_BYTES);
             let repeated = String::from_utf8_lossy(&reply.text[start..]).into_owned();
@@ -59,9 +61,10 @@ impl Session for CommandSession {
         })
     }
 
-    fn full_prompt(&self, prompt: &str) -> String {
+    fn full_prompt(&self, prompt: &Prompt) -> String {
+        let prompt = prompt.text(Delivery::Text);
         match &self.previous {
-            None => prompt.to_owned(),
+            None => prompt,
             Some((first, reply)) => format!(
                 "You were asked this:\n\n{first}\n\nYou answered this:\n\n{}\n\n{prompt}",
                 tail(reply, MAX_REPEATED_BYTES)

@@ -43,7 +43,8 @@ pub struct Settings {
     pub idle: Option<Duration>,
     /// How long an attempt may take.
     pub timeout: Option<Duration>,
-    /// The channels besides the text through which it may return its result.
+    /// The channels besides the text through which it may return its result. The first one that
+    /// its program has is used.
     pub channels: Option<Vec<Channel>>,
     /// What it may do in the workspace. Overrides the workflow.
     pub access: Option<Access>,
@@ -57,7 +58,7 @@ pub struct Settings {
 pub enum Channel {
     /// The program's own structured output.
     Native,
-    /// The tool that receives results.
+    /// The tool that receives results. Without this channel, our server is not attached.
     Submit,
 }
 
@@ -181,9 +182,10 @@ impl Settings {
         }
     }
 
-    /// Whether the agent may return its result through a channel.
-    pub fn allows(&self, channel: Channel) -> bool {
-        self.channels.as_ref().is_none_or(|channels| channels.contains(&channel))
+    /// The channels besides the text through which the agent may return its result, the preferred
+    /// one first. By default this is the program's own: it takes no further request to the model.
+    pub fn channels(&self) -> &[Channel] {
+        self.channels.as_deref().unwrap_or(&[Channel::Native, Channel::Submit])
     }
 }
 

@@ -2,8 +2,9 @@
 //! recorded.
 
 use crate::agent::{
-    Agent, AgentReply, BoxFuture, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
+    Agent, AgentReply, BoxFuture, Prompt, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
 };
+use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_flow::{AttemptOutcome, Usage};
 use counterfoil_process::{
     ChildSpec, Environment, Output, OutputSink, StopRequest, Timeouts, supervise,
@@ -179,12 +180,12 @@ struct ScriptSession {
 impl Session for ScriptSession {
     fn ask<'a>(
         &'a mut self,
-        prompt: &'a str,
+        prompt: &'a Prompt,
         context: &'a mut PromptContext,
     ) -> BoxFuture<'a, AgentReply> {
         Box::pin(async move {
             let began = Instant::now();
-            let first = self.first.get_or_insert_with(|| prompt.to_owned()).clone();
+            let first = self.first.get_or_insert_with(|| prompt.text(Delivery::Text)).clone();
             let Some(at) = self.next(&first) else {
                 return failure(AttemptOutcome::Agent, self.ran_out(), None);
             };

@@ -28,9 +28,16 @@ pub struct SessionFile {
     /// What is known of the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Context>,
+    /// Whether results are received.
+    #[serde(default = "yes")]
+    pub receives: bool,
     /// The checks that the agent can have run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<CheckService>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// One submitted result.
@@ -310,6 +317,7 @@ mod tests {
                 workspace: vec!["/home/dev/repo".into()],
                 ..Context::default()
             }),
+            receives: true,
             checks: None,
         };
         session.save(&path).unwrap();

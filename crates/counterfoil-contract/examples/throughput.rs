@@ -64,7 +64,7 @@ fn write(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
 fn measure(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let fenced = support::review_contract();
     let anywhere = support::any_contract();
-    let mending = Contract::from_yaml(
+    let repairing = Contract::from_yaml(
         &anywhere
             .definition()
             .to_yaml()?
@@ -83,7 +83,7 @@ fn measure(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
         let mut row = json!({"name": name, "bytes": text.len(), "accepted": anywhere.check(&text).is_accepted()});
         row["any_json_us"] = json!(best(|| drop(anywhere.check(&text))));
         row["fenced_json_us"] = json!(best(|| drop(fenced.check(&text))));
-        row["repair_us"] = json!(best(|| drop(mending.check(&text))));
+        row["repair_us"] = json!(best(|| drop(repairing.check(&text))));
         row["serde_json_us"] = floor
             .map_or(Value::Null, |json| json!(best(|| drop(serde_json::from_str::<Value>(&json)))));
         rows.push(row);

@@ -5,7 +5,7 @@ use crate::contract::Contract;
 use crate::extractor::{self, ContractRef, Extractor};
 use crate::own_words::carries_own_words;
 use crate::policy::Policy;
-use crate::render::prompt;
+use crate::render::prompt::{self, Delivery};
 use crate::report::{Report, Stage, Status};
 use crate::reporting;
 use crate::shown::Shown;
@@ -171,13 +171,13 @@ impl Contract {
 
     /// The instructions to append to an agent's prompt: which result to send, and in which form.
     pub fn prompt(&self) -> String {
-        prompt::suffix(self)
+        prompt::suffix(self, Delivery::Text)
     }
 
     /// The prompt that asks the agent to send the result again: what is wrong with it, where, and
     /// in which form to send it.
     pub fn repair(&self, report: &Report) -> String {
-        prompt::repair(self, report)
+        prompt::repair(self, report, Delivery::Text)
     }
 
     /// One line about a result, by the contract's `display` template.

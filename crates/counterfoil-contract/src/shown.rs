@@ -13,7 +13,8 @@ use crate::extract::strict_scan::{ScanEvent, Shape, StrictScan};
 use crate::json;
 use crate::policy::{Framing, MAX_DEPTH};
 use crate::read;
-use crate::render::{prompt, vendor};
+use crate::render::prompt::{self, Delivery};
+use crate::render::vendor;
 use crate::source::{Position, Source};
 use normal::{Normal, is_distinctive};
 use serde_json::Value;
@@ -87,7 +88,7 @@ impl Shown {
     /// What an agent of a contract is shown with these prompts.
     pub fn with_prompts(contract: &Contract, prompts: &[&str]) -> Self {
         let mut texts: Vec<String> =
-            vec![prompt::suffix(contract), contract.raw_schema().to_string()];
+            vec![prompt::suffix(contract, Delivery::Text), contract.raw_schema().to_string()];
         let schemas = vendor::Target::ALL.iter().map(|target| vendor::schema(contract, *target));
         texts.extend(schemas.map(|lowered| lowered.schema.to_string()));
         if contract.framing() == Framing::OutputBlock {

@@ -4,7 +4,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
 use counterfoil_agents::agent::{
-    Agent, AgentReply, BoxFuture, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
+    Agent, AgentReply, BoxFuture, Prompt, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
 };
 use counterfoil_engine::journal::{Batch, Journal, NewEvent, NewRun, Summary};
 use counterfoil_engine::{AgentAssignments, Engine, ResumeOptions, RunObserver, StartOptions};
@@ -59,11 +59,11 @@ fn main() {
 }
 
 /// An agent in this process that replies immediately.
-struct Prompt;
+struct Immediate;
 
-impl Agent for Prompt {
+impl Agent for Immediate {
     fn open(&self, _: Task) -> Box<dyn Session> {
-        Box::new(Prompt)
+        Box::new(Immediate)
     }
 
     fn changes_files(&self) -> bool {
@@ -75,8 +75,8 @@ impl Agent for Prompt {
     }
 }
 
-impl Session for Prompt {
-    fn ask<'a>(&'a mut self, _: &'a str, _: &'a mut PromptContext) -> BoxFuture<'a, AgentReply> {
+impl Session for Immediate {
+    fn ask<'a>(&'a mut self, _: &'a Prompt, _: &'a mut PromptContext) -> BoxFuture<'a, AgentReply> {
         Box::pin(async {
             AgentReply {
                 text: br#"Done. {"ok": true, "note": "all of it"}"#.to_vec(),
@@ -134,7 +134,7 @@ async fn drive(engine: &Engine, folder: &Path, steps: usize) -> Vec<Instant> {
         workflow: looping(steps),
         inputs: Map::new(),
         budget: Budget::default(),
-        agents: AgentAssignments::new().with("one", "in-process", Arc::new(Prompt)),
+        agents: AgentAssignments::new().with("one", "in-process", Arc::new(Immediate)),
         repo: folder.to_owned(),
         workflow_folders: Vec::new(),
     };
@@ -273,7 +273,7 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
         workflow: looping(LONG),
         inputs: Map::new(),
         budget: Budget::default(),
-        agents: AgentAssignments::new().with("one", "command:true", Arc::new(Prompt)),
+        agents: AgentAssignments::new().with("one", "command:true", Arc::new(Immediate)),
         repo: folder.to_owned(),
         workflow_folders: Vec::new(),
     };

@@ -375,16 +375,7 @@ impl<'n> Checker<'n> {
             tests: paths.tests,
         };
         let policies = self.agent_policies(agent.settings.claims, declared);
-        let suffix = counterfoil_contract::render::prompt::suffix(&contract);
-        Some(Role {
-            contract,
-            prompt: prompt?,
-            suffix,
-            access,
-            writes,
-            claim_policies: policies,
-            bounds,
-        })
+        Some(Role { contract, prompt: prompt?, access, writes, claim_policies: policies, bounds })
     }
 
     /// Reports sub-workflows that run themselves, directly or through others.

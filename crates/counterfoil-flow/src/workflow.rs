@@ -131,8 +131,6 @@ pub struct Role {
     pub contract: Arc<Contract>,
     /// The prompt.
     pub prompt: Template,
-    /// The instructions for the result, appended to the prompt.
-    pub suffix: String,
     /// The access to the workspace.
     pub access: Access,
     /// Globs of the writable paths; any path, if there is no list.

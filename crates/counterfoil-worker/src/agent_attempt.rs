@@ -4,15 +4,15 @@
 use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode};
 use crate::rejected_items::RejectedItems;
 use counterfoil_agents::agent::{
-    Agent, AgentReply, BoxFuture, PromptContext, ReplyDetails, ReplyStatus, Task,
+    Agent, AgentReply, BoxFuture, Message, Prompt, PromptContext, ReplyDetails, ReplyStatus,
+    Session, Task,
 };
 use counterfoil_agents::check_service::CheckService;
 use counterfoil_agents::result_selection::{ResultCandidates, ResultSelector, SelectedResult};
 use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
 use counterfoil_contract::claim::ClaimReport;
 use counterfoil_contract::policy::READER_VERSION;
-use counterfoil_contract::render::prompt;
-use counterfoil_contract::{Context, Contract, Report, Status, Violation};
+use counterfoil_contract::{Context, Report, Status, Violation};
 use counterfoil_flow::{
     AgentWork, AttemptOutcome, Budget, ChangedFiles, Ended, Event, Reply, Usage,
 };
@@ -136,7 +136,8 @@ async fn converse(
         checks: input.checks.clone(),
     });
     let mut spent = Usage::default();
-    let mut prompt_text = work.prompt.clone();
+    let mut prompt =
+        Prompt { contract: work.contract.clone(), message: Message::Task(work.prompt.clone()) };
     let mut repairs = 0;
     let mut denied: Vec<String> = Vec::new();
     let mut unread = RejectedItems::default();
@@ -150,7 +151,7 @@ async fn converse(
             Err(error) => return AttemptResult::transcript_failed(id, error),
         };
         // The full prompt is stored beside the reply.
-        let sent = session.full_prompt(&prompt_text);
+        let sent = session.full_prompt(&prompt);
         if let Err(error) = store_prompt(&*context, &format!("{name}.prompt"), mode, &sent) {
             return AttemptResult::transcript_failed(id, error);
         }
@@ -161,7 +162,7 @@ async fn converse(
             transcript,
             activity: Arc::new(move |line: &str| activity_context.heartbeat(line)),
         };
-        let answer = ask(&mut *session, &prompt_text, &mut reach).await;
+        let answer = ask(&mut *session, &prompt, &mut reach).await;
         let stored = match store_reply(reach.transcript, &answer) {
             Ok(stored) => stored,
             Err(error) => return AttemptResult::transcript_failed(id, error),
@@ -221,7 +222,7 @@ async fn converse(
         }
         let refuted: Vec<ClaimReport> =
             claims.iter().filter(|claim| claim.blocks()).cloned().collect();
-        let next = next_step(&work.contract, report, &refuted, repairs, work.bounds.repairs);
+        let next = next_step(report, &refuted, repairs, work.bounds.repairs);
         let ended = match next {
             NextStep::Accept(_) if answer.details.denied_fails && !denied.is_empty() => {
                 let ended = ended(input, AttemptOutcome::Permission, reply, answer.usage);
@@ -251,7 +252,7 @@ async fn converse(
                     ..ended(input, AttemptOutcome::Claim, reply, answer.usage)
                 }
             }
-            NextStep::Repair(text) => {
+            NextStep::Repair(message) => {
                 if let Some(what) = budget_exceeded {
                     let reason = format!("the result was not accepted, and {what}");
                     let ended = Ended {
@@ -268,7 +269,7 @@ async fn converse(
                     "refuted".clone_into(&mut reply.status);
                 }
                 repairs += 1;
-                prompt_text = text;
+                prompt.message = message;
                 context.progress(Event::RepairAsked {
                     attempt: id.clone(),
                     reply,
@@ -291,11 +292,7 @@ fn refutation_reason(refuted: &[ClaimReport], repairs: u32) -> String {
 }
 
 /// Asks the session for a reply. A session that neither replies nor stops is abandoned.
-async fn ask(
-    session: &mut dyn counterfoil_agents::agent::Session,
-    prompt: &str,
-    reach: &mut PromptContext,
-) -> AgentReply {
+async fn ask(session: &mut dyn Session, prompt: &Prompt, reach: &mut PromptContext) -> AgentReply {
     let mut stop = reach.stop.clone();
     let total = reach.total;
     let abandoned = async {
@@ -399,25 +396,17 @@ fn permission_denied(denied: &[String], ended: Ended) -> Ended {
 /// What to do after a reply.
 enum NextStep {
     Accept(Value),
-    Repair(String),
+    Repair(Message),
     GiveUp(Box<Report>),
     Refute(Value),
 }
 
-fn next_step(
-    contract: &Contract,
-    report: Report,
-    refuted: &[ClaimReport],
-    repairs: u32,
-    max_repairs: u32,
-) -> NextStep {
+fn next_step(report: Report, refuted: &[ClaimReport], repairs: u32, max_repairs: u32) -> NextStep {
     match report.value {
         Some(value) if refuted.is_empty() => NextStep::Accept(value),
-        Some(_) if repairs < max_repairs => {
-            NextStep::Repair(prompt::repair_claims(contract, refuted))
-        }
+        Some(_) if repairs < max_repairs => NextStep::Repair(Message::Reconsider(refuted.to_vec())),
         Some(value) => NextStep::Refute(value),
-        None if repairs < max_repairs => NextStep::Repair(prompt::repair(contract, &report)),
+        None if repairs < max_repairs => NextStep::Repair(Message::Correct(Box::new(report))),
         None => NextStep::GiveUp(Box::new(report)),
     }
 }

@@ -69,7 +69,7 @@ pub(crate) struct Program {
     pub(crate) known: (String, String),
     /// The source of its credentials, or none if none was detected.
     pub(crate) login: Option<String>,
-    /// The channels through which it can return a result, strictest first.
+    /// The channels through which it can return a result. The first one is used.
     pub(crate) channels: Vec<&'static str>,
     /// What its agents may do by default; none if it cannot be used.
     pub(crate) permissions: Option<Permissions>,

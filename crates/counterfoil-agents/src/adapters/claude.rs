@@ -6,6 +6,7 @@ mod parser;
 mod usage;
 
 use super::{Adapter, Call, Conversation, PromptRequest, Server, StreamParser};
+use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_flow::Access;
 use serde_json::json;
@@ -78,8 +79,13 @@ impl Adapter for Claude {
         Target::Claude
     }
 
-    fn takes_schema(&self) -> bool {
-        true
+    fn structured_output(&self) -> Option<Delivery> {
+        Some(Delivery::Tool { name: "StructuredOutput", server: None })
+    }
+
+    /// The schema can only be an argument.
+    fn max_schema_bytes(&self) -> usize {
+        MAX_ARGUMENT_BYTES - 1
     }
 
     /// Single names instead of `CLAUDE_CODE_*`, because some of those variables skip all permission
@@ -168,7 +174,9 @@ impl Adapter for Claude {
         }
         restrict_access(&mut call, request);
         attach_server(&mut call, request);
-        pass_schema(&mut call, request);
+        if let Some(schema) = request.schema {
+            add_arguments(&mut call, ["--json-schema", &schema.to_string()]);
+        }
         call.arguments.extend(request.flags.iter().map(OsString::from));
         call
     }
@@ -218,7 +226,7 @@ fn restrict_access(call: &mut Call, request: &PromptRequest<'_>) {
     }
 }
 
-/// Attaches the server that receives results, and no other server from the user's files.
+/// Attaches our server, and no other server from the user's files.
 fn attach_server(call: &mut Call, request: &PromptRequest<'_>) {
     add_arguments(call, ["--strict-mcp-config"]);
     let Some(server) = request.server else { return };
@@ -238,21 +246,6 @@ fn attach_server(call: &mut Call, request: &PromptRequest<'_>) {
         call.variables.push(("MCP_TOOL_TIMEOUT".into(), ms.into()));
     }
     call.files.push((file, config.to_string().into_bytes()));
-}
-
-/// Passes the schema of the reply, which can only be an argument.
-fn pass_schema(call: &mut Call, request: &PromptRequest<'_>) {
-    let Some(schema) = request.schema else { return };
-    let schema = schema.to_string();
-    if schema.len() < MAX_ARGUMENT_BYTES {
-        add_arguments(call, ["--json-schema", &schema]);
-    } else {
-        call.notes.push(format!(
-            "claude was not given the schema, because it has {} bytes and an argument is limited to {}",
-            schema.len(),
-            MAX_ARGUMENT_BYTES - 1
-        ));
-    }
 }
 
 fn add_arguments<const N: usize>(call: &mut Call, arguments: [&str; N]) {

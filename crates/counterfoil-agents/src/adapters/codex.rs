@@ -6,6 +6,7 @@ mod parser;
 mod tools;
 
 use super::{Adapter, Call, Conversation, PromptRequest, Server, StreamParser};
+use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_flow::Access;
 use std::ffi::{OsStr, OsString};
@@ -44,12 +45,8 @@ impl Adapter for Codex {
         Target::Codex
     }
 
-    fn takes_schema(&self) -> bool {
-        true
-    }
-
-    fn structured_output_in_text(&self) -> bool {
-        true
+    fn structured_output(&self) -> Option<Delivery> {
+        Some(Delivery::Message)
     }
 
     /// Single names instead of `CODEX_*`: variables that one run sets for its tools, such as
@@ -165,12 +162,15 @@ mod tests {
         let command = ["/it's \"here\"/a b\\c\n", "mcp", "--session", "/é=}/s.json"]
             .map(str::to_owned)
             .to_vec();
-        let server = Server { command: command.clone(), call_timeout: None };
+        let server = Server { command: command.clone(), receives: true, call_timeout: None };
         let setting = server_setting(&server).unwrap();
         let read: Table = toml::from_str(&setting).unwrap();
         let server = &read["mcp_servers"]["counterfoil"];
         assert_eq!(server["command"].as_str(), Some(command[0].as_str()));
         assert_eq!(server["args"], Value::from(command[1..].to_vec()));
-        assert_eq!(server_setting(&Server { command: Vec::new(), call_timeout: None }), None);
+        assert_eq!(
+            server_setting(&Server { command: Vec::new(), receives: true, call_timeout: None }),
+            None
+        );
     }
 }

@@ -9,6 +9,7 @@ mod parser;
 
 use super::home_overlay::{HomeOverlay, SettingsEdit};
 use super::{Adapter, Call, Conversation, PromptRequest, Server, StreamParser};
+use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_flow::Access;
 use serde_json::json;
@@ -58,8 +59,8 @@ impl Adapter for Gemini {
         Target::Gemini
     }
 
-    fn takes_schema(&self) -> bool {
-        false
+    fn structured_output(&self) -> Option<Delivery> {
+        None
     }
 
     fn permissions(&self, access: Access) -> &'static str {

@@ -29,8 +29,8 @@ impl Adapter for Homely {
         Target::Draft2020
     }
 
-    fn takes_schema(&self) -> bool {
-        false
+    fn structured_output(&self) -> Option<Delivery> {
+        None
     }
 
     fn permissions(&self, _: Access) -> &'static str {

@@ -21,7 +21,7 @@ rules:
     .unwrap()
 }
 
-/// The same, found anywhere and mended.
+/// The same, found anywhere and repaired.
 pub(crate) fn any_contract() -> Contract {
     let yaml = review_contract().definition().to_yaml().unwrap();
     Contract::from_yaml(&yaml.replace("fenced-json", "any-json")).unwrap()

@@ -1,7 +1,7 @@
 //! Text about claims: the prompt for an agent whose claims were refuted, and the descriptions on
 //! the reference page.
 
-use super::prompt::{block_template, framing_instruction};
+use super::prompt::{Delivery, block_template, delivery_instruction};
 use crate::claim::{Claim, ClaimKind, ClaimMatch, ClaimPolicy, Figure};
 use crate::claim::{ClaimReport, Evidence};
 use crate::contract::Contract;
@@ -22,7 +22,7 @@ const MAX_TAIL_BYTES: usize = 2000;
 
 /// The prompt that shows an agent where its result differs from what was observed, and asks for a
 /// corrected one.
-pub(super) fn repair(contract: &Contract, refuted: &[ClaimReport]) -> String {
+pub(super) fn repair(contract: &Contract, refuted: &[ClaimReport], delivery: Delivery) -> String {
     if refuted.is_empty() {
         return "Your result matches what was observed; there is nothing to send again.\n"
             .to_owned();
@@ -52,9 +52,9 @@ pub(super) fn repair(contract: &Contract, refuted: &[ClaimReport]) -> String {
         text,
         "\nIf the result is wrong, correct it. If work is missing, do it first. Then send the complete \
          corrected result.\n{}",
-        framing_instruction(contract)
+        delivery_instruction(contract, delivery)
     );
-    if contract.framing() == Framing::OutputBlock {
+    if delivery == Delivery::Text && contract.framing() == Framing::OutputBlock {
         let _ = write!(text, "\n{}", block_template(contract));
     }
     text

@@ -1,7 +1,7 @@
 //! The reference page of a contract.
 
 use super::claims::{consequence, describe};
-use super::prompt::{frame_result, root_fields, rules, short_type, suffix};
+use super::prompt::{frame_result, root_fields, rules, short_type};
 use crate::claim::Claim;
 use crate::contract::Contract;
 use crate::policy::{Coerce, RepairPolicy};
@@ -91,7 +91,7 @@ pub fn page(contract: &Contract) -> String {
             );
         }
     }
-    let _ = write!(text, "## What the agent is told\n\n````text\n{}````\n", suffix(contract));
+    let _ = write!(text, "## What the agent is told\n\n````text\n{}````\n", contract.prompt());
     text
 }
 

@@ -10,6 +10,7 @@ use crate::question::is_question;
 use crate::report::{Report, Status, Violation};
 use crate::validate::error_fields;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// The maximum number of violations in a repair prompt.
@@ -19,10 +20,27 @@ const MAX_LINE_CHARS: usize = 600;
 /// The maximum depth of listed fields; deeper ones appear only in the example.
 const MAX_FIELD_DEPTH: usize = 4;
 
+/// How an agent returns its result. A prompt names one way only, so that no agent has to choose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// At the end of the text, in the framing of the contract.
+    #[default]
+    Text,
+    /// As the last message, which is the JSON value and nothing else.
+    Message,
+    /// As the arguments of a tool.
+    Tool {
+        /// The name of the tool.
+        name: &'static str,
+        /// The MCP server that has the tool, if it is not the program's own.
+        server: Option<&'static str>,
+    },
+}
+
 /// The prompt suffix that tells an agent which result to return, and how.
-pub fn suffix(contract: &Contract) -> String {
-    let mut text = format!("{}\n", framing_instruction(contract));
-    if contract.framing() == Framing::OutputBlock {
+pub fn suffix(contract: &Contract, delivery: Delivery) -> String {
+    let mut text = format!("{}\n", delivery_instruction(contract, delivery));
+    if delivery == Delivery::Text && contract.framing() == Framing::OutputBlock {
         text.push('\n');
         text.push_str(&block_template(contract));
         text.push_str(list_instruction(contract));
@@ -40,6 +58,7 @@ pub fn suffix(contract: &Contract) -> String {
     }
     text.extend(example_section(
         contract,
+        delivery,
         "Example",
         "Examples (send your own result, none of these)",
     ));
@@ -52,16 +71,24 @@ pub fn examples(contract: &Contract) -> Vec<&Value> {
     contract.shown_examples().collect()
 }
 
-/// The examples in the framing of the contract, after a title; none if there are none.
-fn example_section(contract: &Contract, one: &str, several: &str) -> Option<String> {
+/// The examples in the form that the agent sends, after a title; none if there are none.
+fn example_section(
+    contract: &Contract,
+    delivery: Delivery,
+    one: &str,
+    several: &str,
+) -> Option<String> {
     let examples = examples(contract);
     let title = match examples.len() {
         0 => return None,
         1 => one,
         _ => several,
     };
-    let framed: Vec<String> =
-        examples.iter().map(|example| frame_result(contract, example)).collect();
+    let form = |example: &&Value| match delivery {
+        Delivery::Text => frame_result(contract, example),
+        Delivery::Message | Delivery::Tool { .. } => format!("{example:#}\n"),
+    };
+    let framed: Vec<String> = examples.iter().map(form).collect();
     Some(format!("\n{title}:\n{}", framed.join("or:\n")))
 }
 
@@ -119,7 +146,26 @@ fn reads_filled(contract: &Contract, rule: &Rule) -> bool {
     })
 }
 
-/// The sentence that tells an agent in which form to write the result.
+/// The sentences that tell an agent how to return the result.
+pub(crate) fn delivery_instruction(contract: &Contract, delivery: Delivery) -> Cow<'static, str> {
+    match delivery {
+        Delivery::Text => framing_instruction(contract).into(),
+        Delivery::Message => {
+            "When the work is done, answer with the result: one JSON object and nothing else, no fence, no comment, no text before or after it.".into()
+        }
+        Delivery::Tool { name, server } => {
+            let server =
+                server.map(|server| format!(" (of the server `{server}`)")).unwrap_or_default();
+            format!(
+                "When the work is done, call the tool `{name}`{server} with the result. If it is refused, correct what the answer names and call \
+                 it again. Once it is accepted, you are done."
+            )
+            .into()
+        }
+    }
+}
+
+/// The sentence that tells an agent in which form to write the result into its text.
 pub fn framing_instruction(contract: &Contract) -> &'static str {
     match contract.framing() {
         Framing::JsonOnly => {
@@ -242,7 +288,7 @@ fn block_value(value: &Value) -> String {
 
 /// The prompt that asks the same agent for a corrected result: the violations, their positions, and
 /// what to send.
-pub fn repair(contract: &Contract, report: &Report) -> String {
+pub fn repair(contract: &Contract, report: &Report, delivery: Delivery) -> String {
     let asks = !report.violations.is_empty() && report.violations.iter().all(is_question);
     let mut text = match report.status {
         Status::Accepted => {
@@ -267,11 +313,11 @@ pub fn repair(contract: &Contract, report: &Report) -> String {
     } else {
         "Send only the corrected result. Do not repeat the work."
     };
-    let _ = writeln!(text, "\n{request}\n{}", framing_instruction(contract));
-    if contract.framing() == Framing::OutputBlock {
+    let _ = writeln!(text, "\n{request}\n{}", delivery_instruction(contract, delivery));
+    if delivery == Delivery::Text && contract.framing() == Framing::OutputBlock {
         let _ = write!(text, "\n{}{}", block_template(contract), list_instruction(contract));
     } else if report.status == Status::Absent {
-        text.extend(example_section(contract, "Its form", "Its forms"));
+        text.extend(example_section(contract, delivery, "Its form", "Its forms"));
     }
     text
 }
@@ -333,8 +379,8 @@ fn truncate(text: &str, max_chars: usize) -> String {
 
 /// The prompt that shows the same agent which of its claims were refuted: what it claimed, what was
 /// observed, the evidence, and what to do.
-pub fn repair_claims(contract: &Contract, refuted: &[ClaimReport]) -> String {
-    super::claims::repair(contract, refuted)
+pub fn repair_claims(contract: &Contract, refuted: &[ClaimReport], delivery: Delivery) -> String {
+    super::claims::repair(contract, refuted, delivery)
 }
 
 fn violation_line(violation: &Violation) -> String {

@@ -2,7 +2,7 @@
 
 use counterfoil_contract::fields::short_type;
 use counterfoil_contract::policy::Unwrap;
-use counterfoil_contract::render::prompt;
+use counterfoil_contract::render::prompt::{self, Delivery};
 use counterfoil_contract::source::Source;
 use counterfoil_contract::{
     AgentOutput, Code, Context, Contract, Definition, Framing, ParseError, Policy, Stream, parse,
@@ -141,12 +141,12 @@ fn the_serialized_form_of_a_span_has_its_four_fields() {
 #[test]
 fn a_contract_gives_its_prompts() {
     let contract = contract();
-    assert_eq!(contract.prompt(), prompt::suffix(&contract));
+    assert_eq!(contract.prompt(), prompt::suffix(&contract, Delivery::Text));
     assert!(contract.prompt().contains("ok"), "{}", contract.prompt());
 
     let report = contract.check(r#"{"ok": "yes"}"#);
     let repair = contract.repair(&report);
-    assert_eq!(repair, prompt::repair(&contract, &report));
+    assert_eq!(repair, prompt::repair(&contract, &report, Delivery::Text));
     assert!(repair.contains("/ok"), "{repair}");
 }
 

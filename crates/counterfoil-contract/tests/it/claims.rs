@@ -2,7 +2,7 @@
 //! refuted.
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
-use counterfoil_contract::render::prompt;
+use counterfoil_contract::render::prompt::{self, Delivery};
 use serde_json::{Value, json};
 
 fn with_claims(claims: &str) -> Result<Contract, String> {
@@ -124,7 +124,7 @@ fn an_agent_is_shown_what_differs() {
         output: "running 2 tests\n```\ntest a ... FAILED\n".to_owned(),
         ..Evidence::new("command", "`cargo test` exited with 101 after 1.2 s")
     });
-    insta::assert_snapshot!(prompt::repair_claims(&contract, &[files, tests]));
+    insta::assert_snapshot!(prompt::repair_claims(&contract, &[files, tests], Delivery::Text));
 }
 
 #[test]
@@ -135,10 +135,12 @@ fn a_prompt_stays_short() {
         refuted("files", ClaimKind::FilesChanged, json!(names), json!(names), "all of them");
     report.evidence =
         vec![Evidence { output: "ä\n".repeat(100_000), ..Evidence::new("command", "x") }; 50];
-    let text = prompt::repair_claims(&contract, &vec![report; 50]);
+    let text = prompt::repair_claims(&contract, &vec![report; 50], Delivery::Text);
     assert!(text.len() < 40_000, "{}", text.len());
     assert!(text.contains("and 4980 more") && text.contains("And 30 more refuted claims."));
-    assert!(prompt::repair_claims(&contract, &[]).contains("nothing to send again"));
+    assert!(
+        prompt::repair_claims(&contract, &[], Delivery::Text).contains("nothing to send again")
+    );
 }
 
 #[test]
@@ -146,5 +148,5 @@ fn a_block_is_asked_for_as_a_block() {
     let text = "contract: acme/block\nversion: 1\nframing: output-block\nfields: { ok: boolean }";
     let contract = Contract::from_yaml(text).unwrap();
     let report = refuted("ok", ClaimKind::Command, json!(true), Value::Null, "it fails");
-    insta::assert_snapshot!(prompt::repair_claims(&contract, &[report]));
+    insta::assert_snapshot!(prompt::repair_claims(&contract, &[report], Delivery::Text));
 }

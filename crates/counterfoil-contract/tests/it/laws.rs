@@ -109,8 +109,8 @@ fn answer(contract: &Contract) -> Option<&'static str> {
     }
 }
 
-/// An object that needs mending, in one way or several.
-fn mendable() -> impl Strategy<Value = String> {
+/// An object that needs repair, in one way or several.
+fn repairable() -> impl Strategy<Value = String> {
     let word = "[a-zäޞ \"'\n\\\\]{0,16}";
     (word, prop_oneof![Just("'"), Just("\"")], prop_oneof![Just("True"), Just("None"), Just("1")], any::<[bool; 5]>()).prop_map(
         |(word, quote, literal, [trailing, comment, bare, open, comma])| {
@@ -172,8 +172,8 @@ proptest! {
 
     /// Every place that a report names is a part of the text.
     #[test]
-    fn places_are_between_characters(text in text(), mendable in mendable()) {
-        for text in [text, mendable] {
+    fn places_are_between_characters(text in text(), repairable in repairable()) {
+        for text in [text, repairable] {
             for contract in ALL.iter() {
                 let report = contract.check(&text);
                 let violations = report.violations.iter().chain(&report.warnings);
@@ -232,10 +232,10 @@ proptest! {
     }
 
     #[test]
-    fn recorded_repairs_can_be_replayed(before in "[a-z .\n]{0,20}", mendable in mendable(), after in "[a-z .\n]{0,20}") {
+    fn recorded_repairs_can_be_replayed(before in "[a-z .\n]{0,20}", repairable in repairable(), after in "[a-z .\n]{0,20}") {
         // With repairs, and accepting what is cut off.
         let contract = &ALL[2];
-        let text = format!("{before}\n{mendable}\n{after}");
+        let text = format!("{before}\n{repairable}\n{after}");
         let report = contract.check(&text);
         prop_assume!(report.status == Status::Accepted && !report.provenance.repairs.is_empty());
         let span = report.provenance.span.unwrap();
@@ -247,10 +247,10 @@ proptest! {
             .iter()
             .map(|repair| Edit { kind: repair.kind, start: repair.span.start, end: repair.span.end, replacement: repair.replacement.clone() })
             .collect();
-        let mended = apply_edits(raw, span.start, &edits);
+        let repaired = apply_edits(raw, span.start, &edits);
         // Quote markers are framing, not repair: blank them as the framing does.
-        let mended = mended.lines().map(|line| line.trim_start_matches(['>', ' '])).collect::<Vec<_>>().join("\n");
-        let value: Value = serde_json::from_str(&mended).map_err(|error| TestCaseError::fail(format!("{mended:?}: {error}")))?;
+        let repaired = repaired.lines().map(|line| line.trim_start_matches(['>', ' '])).collect::<Vec<_>>().join("\n");
+        let value: Value = serde_json::from_str(&repaired).map_err(|error| TestCaseError::fail(format!("{repaired:?}: {error}")))?;
         prop_assert_eq!(Some(value), report.value);
     }
 

@@ -356,10 +356,9 @@ impl Entry<'_> {
             agent: dispatch.agent.clone(),
             quotes: quotes.collect(),
             prompt: format!(
-                "{}{}\n\n{}",
+                "{}{}",
                 asked.trim_end(),
-                super::observed::section(self.run, self.frame),
-                role.suffix
+                super::observed::section(self.run, self.frame)
             ),
             contract: role.contract.clone(),
             access: role.access,

@@ -121,7 +121,7 @@ impl AttemptWork {
 pub struct AgentWork {
     /// The name of the agent.
     pub agent: String,
-    /// The prompt, including the instructions for the result.
+    /// The prompt. The instructions for the result are added where the agent is known.
     pub prompt: String,
     /// The values of the run that the prompt contains.
     pub quotes: Vec<QuotedValue>,

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::{input, output};
 use anyhow::{Result, anyhow};
 use counterfoil_contract::compat::{self, Comparison, Direction};
-use counterfoil_contract::render::{markdown, prompt, vendor};
+use counterfoil_contract::render::{markdown, vendor};
 use counterfoil_contract::{Contract, Registry};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -37,14 +37,14 @@ pub(crate) fn run(command: &ContractCommand) -> Result<Exit> {
             Ok(Exit::Success)
         }
         ContractCommand::Prompt { id, sources } => {
-            output::write_stdout(&prompt::suffix(&*input::contract(id, &sources.contracts)?))?;
+            output::write_stdout(&input::contract(id, &sources.contracts)?.prompt())?;
             Ok(Exit::Success)
         }
         ContractCommand::Repair { id, file, sources } => {
             let contract = input::contract(id, &sources.contracts)?;
             let (_, bytes) = input::read(file, contract.policy().max_bytes)?;
             let report = contract.check_bytes(&bytes);
-            output::write_stdout(&prompt::repair(&contract, &report))?;
+            output::write_stdout(&contract.repair(&report))?;
             Ok(Exit::Success)
         }
         ContractCommand::Diff { old, new, sources, format } => {

@@ -10,7 +10,6 @@ use crate::hook::{
 use crate::{input, output, project};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Contract;
-use counterfoil_contract::render::prompt;
 use counterfoil_contract::shown::Shown;
 use counterfoil_process::MARKER;
 use std::fs::File;
@@ -81,7 +80,7 @@ fn validate(event: Event, args: &HookCheckArgs) -> Result<Exit> {
         clear_history(folder.as_deref(), session, agent);
         return Ok(Exit::Success);
     }
-    let repair = prompt::repair(&contract, &report);
+    let repair = contract.repair(&report);
     // Without a history the turn could be blocked forever, so it is not blocked at all.
     let not_blocked =
         || format!("the result does not satisfy {}, but was not sent back", contract.reference());

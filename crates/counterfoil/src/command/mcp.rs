@@ -19,9 +19,13 @@ pub(crate) fn run(args: &McpArgs) -> Result<Exit> {
                 format!("cannot compile the contract of session {}", path.display())
             })?;
             let names = session.checks.iter().flat_map(|checks| checks.names.clone()).collect();
-            let tools = SubmissionTools::new(vec![Arc::new(contract)], session.target)
-                .with_context(session.context)
-                .with_checks(names);
+            let tools = SubmissionTools::for_attempt(
+                Arc::new(contract),
+                session.target,
+                session.context,
+                session.receives,
+                names,
+            );
             (tools, SubmissionStore::File(session.submissions), session.checks)
         }
         None => {

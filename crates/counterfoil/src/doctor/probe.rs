@@ -64,7 +64,7 @@ pub(crate) struct ProgramProbe {
     pub(crate) found: Result<Installed, ProgramError>,
     /// The detected login.
     pub(crate) login: Login,
-    /// The channels for results that the program has besides its text.
+    /// The channels for results that the program has besides its text, in the order of preference.
     pub(crate) channels: Vec<Channel>,
     /// What agents with each access may do.
     pub(crate) permissions: Permissions,
@@ -131,10 +131,8 @@ fn probe_program(adapter: &dyn Adapter, config: &Config, home: &Path) -> Program
     let settings = config.agents.settings(adapter.name(), adapter.name());
     let env =
         |name: &str| settings.env.get(name).map(Into::into).or_else(|| environment.variable(name));
-    let mut channels = vec![Channel::Native, Channel::Submit];
-    channels.retain(|channel| {
-        settings.allows(*channel) && (*channel != Channel::Native || adapter.takes_schema())
-    });
+    let mut channels = settings.channels().to_vec();
+    channels.retain(|channel| *channel != Channel::Native || adapter.structured_output().is_some());
     ProgramProbe {
         name: adapter.name(),
         install: adapter.install(),

@@ -132,7 +132,7 @@ impl ToolResponse {
     /// A contract: its prompt, its schema, and examples as the arguments of a call.
     pub(super) fn contract(contract: &Contract, schema: &Value, examples: &[Value]) -> Self {
         let definition = contract.definition();
-        let suffix = prompt::suffix(contract);
+        let suffix = contract.prompt();
         let summary = match definition.summary.as_str() {
             "" => String::new(),
             summary => format!(": {summary}"),

@@ -2,7 +2,7 @@
 //! acknowledged.
 
 use super::response::ToolResponse;
-use super::tools::SubmissionTools;
+use super::tools::{CHECK_RESULT, GET_CONTRACT, SubmissionTools};
 use super::transport::StdioTransport;
 use anyhow::{Context, Result};
 use counterfoil_agents::adapters;
@@ -110,20 +110,18 @@ impl Server {
     }
 
     fn call(&self, name: &str, arguments: JsonObject) -> Result<ToolResponse, ErrorData> {
-        let [submit, get, check] = adapters::Server::TOOLS;
-        if name == submit {
-            Ok(self.submit(arguments))
-        } else if name == get {
-            Ok(self.tools.get(arguments))
-        } else if name == check {
-            Ok(self.tools.check(arguments))
-        } else {
-            let available: Vec<&str> = self.definitions.iter().map(|tool| &*tool.name).collect();
-            let available = available.join(", ");
-            Err(ErrorData::invalid_params(
-                format!("there is no tool '{name}'; available: {available}"),
-                None,
-            ))
+        let available: Vec<&str> = self.definitions.iter().map(|tool| &*tool.name).collect();
+        match name {
+            adapters::Server::TOOL if available.contains(&name) => Ok(self.submit(arguments)),
+            GET_CONTRACT if available.contains(&name) => Ok(self.tools.get(arguments)),
+            CHECK_RESULT if available.contains(&name) => Ok(self.tools.check(arguments)),
+            _ => {
+                let available = available.join(", ");
+                Err(ErrorData::invalid_params(
+                    format!("there is no tool '{name}'; available: {available}"),
+                    None,
+                ))
+            }
         }
     }
 

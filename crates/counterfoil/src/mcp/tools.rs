@@ -15,6 +15,10 @@ use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
+/// The tool that returns a contract.
+pub(super) const GET_CONTRACT: &str = "get_contract";
+/// The tool that checks a result without submitting it.
+pub(super) const CHECK_RESULT: &str = "check_result";
 /// The argument of `run_check`.
 const NAME: &str = "name";
 /// The argument of `check` that holds a text with a result.
@@ -27,6 +31,11 @@ pub(crate) struct SubmissionTools {
     target: Target,
     layout: ArgumentLayout,
     context: Option<Arc<Context>>,
+    /// Whether results are received.
+    receives: bool,
+    /// Whether contracts can be asked for and results checked. An attempt needs neither: its prompt
+    /// says which result to return, and how.
+    consults: bool,
     /// The names of the project's checks that the agent can have run.
     checks: Vec<String>,
 }
@@ -46,13 +55,29 @@ impl SubmissionTools {
     /// Creates the tools for these contracts, of which there must be at least one.
     pub(crate) fn new(contracts: Vec<Arc<Contract>>, target: Target) -> Self {
         let layout = ArgumentLayout::for_contracts(&contracts, target);
-        Self { contracts, target, layout, context: None, checks: Vec::new() }
+        Self {
+            contracts,
+            target,
+            layout,
+            context: None,
+            receives: true,
+            consults: true,
+            checks: Vec::new(),
+        }
     }
 
-    /// The same tools for a known attempt.
-    pub(crate) fn with_context(mut self, context: Option<Context>) -> Self {
-        self.context = context.map(Arc::new);
-        self
+    /// The tools that one attempt needs: for its result, if it is submitted, and for these checks
+    /// of the project.
+    pub(crate) fn for_attempt(
+        contract: Arc<Contract>,
+        target: Target,
+        context: Option<Context>,
+        receives: bool,
+        checks: Vec<String>,
+    ) -> Self {
+        let context = context.map(Arc::new);
+        let tools = Self::new(vec![contract], target);
+        Self { context, receives, consults: false, checks, ..tools }
     }
 
     /// How a result is read.
@@ -63,14 +88,14 @@ impl SubmissionTools {
         }
     }
 
-    /// Also offers these checks of the project.
-    pub(crate) fn with_checks(mut self, names: Vec<String>) -> Self {
-        self.checks = names;
-        self
-    }
-
     /// The instructions of the server.
     pub(super) fn instructions(&self) -> String {
+        if !self.receives {
+            return format!(
+                "Counterfoil runs the checks of this project. Call `{}` with the name of one.",
+                Server::RUN_CHECK
+            );
+        }
         let contract = match self.contracts.as_slice() {
             [one] => format!("the contract {}", one.reference()),
             _ => "one of several contracts, which `get_contract` lists".to_owned(),
@@ -85,7 +110,21 @@ impl SubmissionTools {
 
     /// The tool definitions.
     pub(super) fn tools(&self) -> Vec<Tool> {
-        let [submit, get, check] = Server::TOOLS;
+        let mut tools = Vec::new();
+        if self.receives {
+            tools.push(self.submit_tool());
+        }
+        if self.consults {
+            tools.extend(self.consulting_tools());
+        }
+        if !self.checks.is_empty() {
+            tools.push(self.run_check_tool());
+        }
+        tools
+    }
+
+    /// The tool that receives a result.
+    fn submit_tool(&self) -> Tool {
         let contracts = match self.contracts.as_slice() {
             [one] => format!("`{}`{}", one.reference(), summary(one)),
             all => {
@@ -106,24 +145,29 @@ impl SubmissionTools {
         // Without this, clients that load tools on demand hide the tool until it is searched for.
         let always_load =
             MetaObject::from(Map::from_iter([("anthropic/alwaysLoad".to_owned(), json!(true))]));
-        let read_only = ToolAnnotations::new().read_only(true).open_world(false);
-        let mut tools = vec![
-            Tool::new(
-                submit,
-                format!(
-                    "Submit the result of your work, validated against {contracts}. {usage} Call it when the work is done, with the complete \
-                     result. If it is not accepted, the response lists what is wrong and where: fix that and call it again. The last \
-                     result counts. Once it is accepted, stop: no further text is needed."
-                ),
-                self.layout.schema(&self.contracts, self.target),
-            )
-            .with_title("Submit the result")
-            .with_meta(always_load)
-            .with_annotations(
-                ToolAnnotations::new().read_only(false).destructive(false).idempotent(true).open_world(false),
+        Tool::new(
+            Server::TOOL,
+            format!(
+                "Submit the result of your work, validated against {contracts}. {usage} Call it when the work is done, with the complete \
+                 result. If it is not accepted, the response lists what is wrong and where: fix that and call it again. The last \
+                 result counts. Once it is accepted, stop: no further text is needed."
             ),
+            self.layout.schema(&self.contracts, self.target),
+        )
+        .with_title("Submit the result")
+        .with_meta(always_load)
+        .with_annotations(
+            ToolAnnotations::new().read_only(false).destructive(false).idempotent(true).open_world(false),
+        )
+    }
+
+    /// The tools for those who work with contracts themselves.
+    fn consulting_tools(&self) -> [Tool; 2] {
+        let submit = Server::TOOL;
+        let read_only = ToolAnnotations::new().read_only(true).open_world(false);
+        [
             Tool::new(
-                get,
+                GET_CONTRACT,
                 format!(
                     "Get the contract of the result: its fields and rules, its schema and an example. Call it before `{submit}` if the schema of \
                      that tool is not enough."
@@ -133,7 +177,7 @@ impl SubmissionTools {
             .with_title("Get the contract")
             .with_annotations(read_only.clone()),
             Tool::new(
-                check,
+                CHECK_RESULT,
                 format!(
                     "Check a result without submitting it: pass the `{RESULT}`, or a `{TEXT}` that contains it. The response lists everything that \
                      is wrong. Nothing is submitted; `{submit}` validates and submits."
@@ -142,11 +186,7 @@ impl SubmissionTools {
             )
             .with_title("Check a result")
             .with_annotations(read_only),
-        ];
-        if !self.checks.is_empty() {
-            tools.push(self.run_check_tool());
-        }
-        tools
+        ]
     }
 
     /// The tool that runs a check of the project.

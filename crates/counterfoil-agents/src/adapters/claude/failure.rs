@@ -91,7 +91,7 @@ fn advice(message: &str) -> Option<String> {
     } else if mentions("No conversation found") {
         "its conversations are in the folder that CLAUDE_CONFIG_DIR names, or in ~/.claude, and must be kept there"
     } else if mentions("--json-schema") {
-        "to run it without the schema, remove \"native\" from `channels`"
+        "to run it without the schema, set `channels = [\"submit\"]`"
     } else if mentions("--dangerously-skip-permissions") {
         "remove the flag from `flags`: `access` controls permissions"
     } else {

@@ -77,7 +77,7 @@ pub(super) fn failure(message: &str, at: i64, zone: &TimeZone) -> Failure {
 pub(super) fn failure_to_start(errors: &str) -> Option<Failure> {
     if let Some((_, why)) = errors.split_once(NO_SERVER) {
         let line = format!("{NO_SERVER}{}", why.lines().next().unwrap_or_default());
-        let advice = "to run without the tool that receives results, set `channels = [\"native\"]` in [agents.codex] of counterfoil.toml";
+        let advice = "to run without our server, set `channels = [\"native\"]` in [agents.codex] of counterfoil.toml";
         return Some(Failure::new(AttemptOutcome::Agent, reason_with_advice(&line, advice)));
     }
     let line = errors

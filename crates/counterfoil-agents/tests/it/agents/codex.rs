@@ -403,6 +403,7 @@ fn a_first_prompt_that_writes_with_a_schema_and_the_server() {
         command: ["/opt/it's \"ours\"/counterfoil", "mcp", "--session", "/state/a b.json"]
             .map(str::to_owned)
             .to_vec(),
+        receives: true,
         call_timeout: None,
     };
     let flags = ["-c", "model_provider=gateway"].map(str::to_owned);
@@ -444,9 +445,10 @@ fn no_call_leaves_the_sandbox() {
 }
 
 #[test]
-fn a_server_that_runs_checks_has_one_more_tool_and_more_time() {
+fn a_server_that_only_runs_checks_has_one_tool_and_more_time() {
     let server = Server {
         command: vec!["/bin/counterfoil".to_owned()],
+        receives: false,
         call_timeout: Some(std::time::Duration::from_mins(12)),
     };
     let call = render_call(&codex().call(&PromptRequest {
@@ -454,5 +456,5 @@ fn a_server_that_runs_checks_has_one_more_tool_and_more_time() {
         ..request(Access::ReadOnly, Conversation::New("c-1"))
     }));
     assert!(call.contains("tool_timeout_sec = 720"), "{call}");
-    assert!(call.contains("\"check_result\", \"run_check\"]"), "{call}");
+    assert!(call.contains("enabled_tools = [\"run_check\"]"), "{call}");
 }

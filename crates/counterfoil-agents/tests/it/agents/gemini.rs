@@ -141,7 +141,11 @@ impl RequestFixture {
         let command =
             ["/bin/counterfoil", "mcp", "--session", "/repo/.counterfoil/scratch/r/a/session.json"];
         Self {
-            server: Some(Server { command: command.map(str::to_owned).into(), call_timeout: None }),
+            server: Some(Server {
+                command: command.map(str::to_owned).into(),
+                receives: true,
+                call_timeout: None,
+            }),
             ..Self::new(access)
         }
     }

@@ -4,7 +4,7 @@
 use crate::dice::Dice;
 use crate::user_files::content::{Content, Contents, contents, plain};
 use counterfoil_agents::agent::{
-    Agent, AgentReply, BoxFuture, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
+    Agent, AgentReply, BoxFuture, Prompt, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
 };
 use counterfoil_flow::{AttemptOutcome, Usage};
 use serde_json::json;
@@ -106,7 +106,7 @@ struct Acting {
 }
 
 impl Session for Acting {
-    fn ask<'a>(&'a mut self, _: &'a str, _: &'a mut PromptContext) -> BoxFuture<'a, AgentReply> {
+    fn ask<'a>(&'a mut self, _: &'a Prompt, _: &'a mut PromptContext) -> BoxFuture<'a, AgentReply> {
         Box::pin(async move {
             self.replies += 1;
             let mut dice = Dice::new(throw(self.seed, &(&self.attempt, self.replies)));

@@ -3,7 +3,6 @@
 use crate::exit::Exit;
 use crate::output;
 use anyhow::Result;
-use counterfoil_contract::render::prompt;
 use counterfoil_contract::{Contract, diagnostic};
 use std::fmt::Write;
 
@@ -82,7 +81,7 @@ impl Example {
         }
         let _ = writeln!(out, "\n{}", self.explanation);
         if !report.is_accepted() {
-            for line in prompt::repair(contract, &report).lines() {
+            for line in contract.repair(&report).lines() {
                 let _ = writeln!(out, "  > {line}");
             }
         }

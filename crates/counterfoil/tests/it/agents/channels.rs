@@ -4,9 +4,10 @@ use crate::agents::project::{CliProject, VendorCli, for_each_cli};
 use serde_json::{Value, json};
 
 for_each_cli!(a_schema_that_the_model_ignores_is_no_promise: Claude claude, Codex codex);
-for_each_cli!(a_wrong_submission_is_mended_within_the_turn);
+for_each_cli!(a_wrong_submission_is_corrected_within_the_turn);
 for_each_cli!(a_final_text_that_contradicts_the_submission_is_asked_about);
 for_each_cli!(a_check_runs_through_the_tool);
+for_each_cli!(there_is_one_way_to_return_the_result);
 
 fn a_schema_that_the_model_ignores_is_no_promise(cli: VendorCli) {
     let script = json!([
@@ -42,7 +43,7 @@ fn schema(cli: VendorCli, body: &Value) -> Option<&Value> {
     }
 }
 
-fn a_wrong_submission_is_mended_within_the_turn(cli: VendorCli) {
+fn a_wrong_submission_is_corrected_within_the_turn(cli: VendorCli) {
     let script = json!([
         {"calls": [{"mcp": "submit_result", "input": {"ok": "probably"}}]},
         {"calls": [{"mcp": "submit_result", "input": {"ok": true, "note": "submitted"}}]},
@@ -93,6 +94,27 @@ fn a_final_text_that_contradicts_the_submission_is_asked_about(cli: VendorCli) {
         project.requests().iter().any(|request| request.contains(question)),
         "the model was not told both values"
     );
+}
+
+/// With the settings that nobody changed: what the model is told and given, and that nothing is
+/// asked of it twice.
+fn there_is_one_way_to_return_the_result(cli: VendorCli) {
+    let script = json!([cli.hand_in("Do the work", &json!({"ok": true})), {"text": "Done."}]);
+    let Some(project) = CliProject::open(cli, &script) else { return };
+    project.write("counterfoil.toml", "[checks]\ntest = \"true\"\n");
+    let attempt = project.accepted();
+    let (channel, requests, ways) = match cli {
+        VendorCli::Claude => ("native", 1, ["StructuredOutput"].as_slice()),
+        VendorCli::Codex => ("native", 1, ["one JSON object"].as_slice()),
+        VendorCli::Gemini => ("submitted", 2, ["submit_result"].as_slice()),
+    };
+    assert_eq!(attempt["replies"][0]["channel"], channel);
+    let asked = project.requests();
+    assert_eq!(asked.len(), requests);
+    let all = ["StructuredOutput", "submit_result", "one JSON object", "get_contract"];
+    let told: Vec<&str> = all.into_iter().filter(|way| asked[0].contains(way)).collect();
+    assert_eq!(told, ways, "{:#}", asked[0].body);
+    assert!(asked[0].contains("run_check"), "{:#}", asked[0].body);
 }
 
 /// The tool `run_check` with the real command lines, for an agent that may edit and for one that may

@@ -132,6 +132,7 @@ impl Session {
             target,
             submissions: session.submissions(),
             context: None,
+            receives: true,
             checks: None,
         };
         file.save(&session.path()).unwrap();
@@ -162,6 +163,21 @@ impl Session {
 
     pub(crate) fn greet(&self) -> Client {
         Client::greet(&["--session", self.path().to_str().unwrap()], self.folder.path())
+    }
+
+    /// A server for people, with the same contract. It has more tools than that of an attempt.
+    pub(crate) fn consult(&self) -> Client {
+        let session = SessionFile::load(&self.path()).unwrap();
+        let id = &session.contract.contract;
+        let mut arguments = vec!["--contract", id, "--target", session.target.name()];
+        if counterfoil_packs::registry_for(id).find(id).is_err() {
+            let folder = self.folder.path().join("contracts");
+            std::fs::create_dir_all(&folder).unwrap();
+            let text = session.contract.to_yaml().unwrap();
+            std::fs::write(folder.join("contract.yaml"), text).unwrap();
+            arguments.extend(["--contracts", "contracts"]);
+        }
+        Client::greet(&arguments, self.folder.path())
     }
 
     /// The stored submissions.

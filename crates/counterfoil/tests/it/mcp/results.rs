@@ -113,8 +113,8 @@ fn what_a_dialect_makes_null_is_left_out() {
         let mut client = session.greet();
         assert_eq!(accepted(&client.submit(&json!({"ok": true, "why": null}))), good, "{target:?}");
         assert_eq!(session.kept()[0].value == json!({"ok": true}), good, "{target:?}");
-        let checked = client
-            .call("check_result", &json!({"result": {"ok": true, "why": null}, "text": null}));
+        let arguments = json!({"result": {"ok": true, "why": null}, "text": null});
+        let checked = session.consult().call("check_result", &arguments);
         assert_eq!(checked["structuredContent"]["status"] == "accepted", good, "{target:?}");
     }
 }
@@ -152,8 +152,8 @@ fn what_a_client_adds_for_itself_is_no_part_of_the_result() {
     let mut client = session.greet();
     assert!(accepted(&client.submit(&json!({"ok": true, "wait_for_previous": true}))));
     assert_eq!(session.kept()[0].value, json!({"ok": true}));
-    let checked =
-        client.call("check_result", &json!({"result": {"ok": true}, "wait_for_previous": false}));
+    let arguments = json!({"result": {"ok": true}, "wait_for_previous": false});
+    let checked = session.consult().call("check_result", &arguments);
     assert_eq!(checked["structuredContent"]["status"], "accepted");
     // What the contract itself calls so stays.
     let own = "contract: acme/own\nversion: 1\nfields: { wait_for_previous: boolean }";
@@ -203,7 +203,7 @@ fn nothing_handed_in_is_absent_and_no_empty_result() {
 #[test]
 fn a_check_keeps_nothing() {
     let session = Session::of(QA, Target::Claude);
-    let mut client = session.greet();
+    let mut client = session.consult();
     let text = format!("Done.\n```json\n{}\n```\n", good());
     for (arguments, status) in [
         (json!({"result": good()}), "accepted"),
@@ -228,12 +228,13 @@ fn a_check_keeps_nothing() {
             assert!(report.get(key).is_some(), "{key}: {report}");
         }
     }
-    assert!(!session.submissions().exists());
+    assert!(!session.folder.path().join(".counterfoil").exists());
 }
 
 #[test]
 fn arguments_that_cannot_be_used_are_answered_with_the_way_out() {
-    let mut client = Session::of(QA, Target::Claude).greet();
+    let session = Session::of(QA, Target::Claude);
+    let mut client = session.consult();
     for (arguments, words_of_it) in [
         (json!({}), "pass a `result`, or a `text`"),
         (json!({"text": "a", "result": {}}), "not both"),

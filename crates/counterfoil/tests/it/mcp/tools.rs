@@ -37,14 +37,31 @@ fn a_server_says_what_it_is_for() {
 }
 
 #[test]
+fn the_server_of_an_attempt_has_the_tools_that_it_needs() {
+    let session = Session::of("execution-loop/qa", Target::Claude);
+    let mut attempt = session.greet();
+    let names = |tools: &Value| -> Vec<String> {
+        let names = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap());
+        names.map(str::to_owned).collect()
+    };
+    assert_eq!(names(&tools(&mut attempt)), ["submit_result"]);
+    let refused = attempt.request("tools/call", &json!({"name": "get_contract", "arguments": {}}));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("available: submit_result"));
+    let people = tools(&mut session.consult());
+    assert_eq!(names(&people), ["submit_result", "get_contract", "check_result"]);
+}
+
+#[test]
 fn the_arguments_of_an_object_are_the_object() {
-    let mut client = Session::of("execution-loop/qa", Target::Claude).greet();
+    let session = Session::of("execution-loop/qa", Target::Claude);
+    let mut client = session.consult();
     insta::assert_json_snapshot!("tools_of_an_object", tools(&mut client));
 }
 
 #[test]
 fn an_envelope_is_shown_in_the_dialect_of_its_reader() {
-    let mut client = Session::of("spec-pipeline/specify", Target::Codex).greet();
+    let session = Session::of("spec-pipeline/specify", Target::Codex);
+    let mut client = session.consult();
     insta::assert_json_snapshot!("tools_of_an_envelope_for_codex", tools(&mut client));
 }
 
@@ -87,7 +104,7 @@ fn all_contracts_of_a_pack_are_offered_with_one_schema() {
 #[test]
 fn a_contract_can_be_read() {
     let session = Session::of("execution-loop/qa", Target::Codex);
-    let mut client = session.greet();
+    let mut client = session.consult();
     let answer = client.call("get_contract", &json!({}));
     let data = &answer["structuredContent"];
     assert_eq!(data["contract"], "execution-loop/qa@1");
@@ -108,11 +125,10 @@ fn a_contract_can_be_read() {
 fn the_example_of_what_is_wrapped_is_wrapped() {
     let yaml = format!("{EITHER}\nexamples: [{{ files: [a.rs] }}]");
     let session = Session::written(&yaml, Target::Gemini);
-    let mut client = session.greet();
+    let mut client = session.consult();
     let example = client.call("get_contract", &json!({}))["structuredContent"]["example"].clone();
     assert_eq!(example, json!({"result": {"files": ["a.rs"]}}));
     // It is not a result, wrapped or not. Another value in its place is one.
     assert!(words(&client.submit(&example)).contains("C0116"));
     assert_eq!(client.submit(&json!({"result": {"files": ["b.rs"]}}))["isError"], false);
-    assert_eq!(session.kept().last().unwrap().value, json!({"files": ["b.rs"]}));
 }

@@ -59,7 +59,7 @@ fn when_all_is_well_it_says_so() {
 }
 
 #[test]
-fn what_is_in_the_way_comes_first_with_what_mends_it() {
+fn what_is_in_the_way_comes_first_with_its_fix() {
     let project = project();
     project.add_program("claude", "echo 1.0.3");
     project.add_program("codex", "echo codex-cli 99.0.0");

@@ -138,7 +138,7 @@ fn what_the_user_wrote_meanwhile_is_never_written_over() {
 #[test]
 fn the_trouble_conflict_leads_elsewhere() {
     let (project, ran) = meanwhile(
-        ", on: { conflict: { go: mend, reason: problem.reason } } }\n  mend: { end: blocked",
+        ", on: { conflict: { go: resolve, reason: problem.reason } } }\n  resolve: { end: blocked",
     );
     assert_eq!((ran.report["outcome"].as_str(), ran.code), (Some("blocked"), Some(7)), "{ran:?}");
     kept(&project, ran.reason());
