@@ -3,6 +3,7 @@
 //! recorded on request.
 
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 use std::collections::HashSet;
 use std::fmt;
@@ -128,6 +129,7 @@ pub(crate) fn parse(text: &str, max_depth: usize, with_nodes: bool) -> Result<Pa
         jiter: Jiter::new(text.as_bytes()),
         max_depth,
         with_nodes,
+        members: 0,
         duplicates: false,
         differing: HashSet::new(),
     }
@@ -139,9 +141,14 @@ struct Reader<'t> {
     jiter: Jiter<'t>,
     max_depth: usize,
     with_nodes: bool,
+    /// The number of members of the last object. Objects in a list tend to have the same number.
+    members: usize,
     duplicates: bool,
     differing: HashSet<usize>,
 }
+
+/// The most members for which space is reserved before they are read.
+const MAX_RESERVED: usize = 16;
 
 impl Reader<'_> {
     fn read(mut self) -> Result<Parsed, ParseFault> {
@@ -167,6 +174,7 @@ impl Reader<'_> {
                             node,
                         };
                         if let Some(next) = self.first_key(&mut open)? {
+                            open.container = Value::Object(Map::with_capacity(self.members));
                             peek = next;
                             stack.push(open);
                             continue;
@@ -220,7 +228,12 @@ impl Reader<'_> {
                         break;
                     }
                     None => match stack.pop() {
-                        Some(open) => done = (open.container, open.node),
+                        Some(open) => {
+                            if let Value::Object(map) = &open.container {
+                                self.members = map.len().min(MAX_RESERVED);
+                            }
+                            done = (open.container, open.node);
+                        }
                         None => return Err(self.trailing()),
                     },
                 }
@@ -240,9 +253,17 @@ impl Reader<'_> {
                         members.push((key.clone(), node));
                     }
                 }
-                let before = map.get(&key).map(|before| *before == value);
-                map.insert(key, value);
-                before
+                match map.entry(key) {
+                    Entry::Vacant(slot) => {
+                        slot.insert(value);
+                        None
+                    }
+                    Entry::Occupied(mut slot) => {
+                        let same = *slot.get() == value;
+                        slot.insert(value);
+                        Some(same)
+                    }
+                }
             }
             Value::Array(items) => {
                 items.push(value);

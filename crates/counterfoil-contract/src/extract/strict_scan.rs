@@ -240,14 +240,7 @@ impl StrictScan {
                 self.fail(self.pos);
                 continue;
             }
-            // Most bytes between tokens are indentation.
-            let blanks = bytes[self.pos - base..].iter().take_while(|byte| **byte == b' ').count();
-            if blanks > 0 {
-                self.examined += blanks as u64;
-                self.pos += blanks;
-                continue;
-            }
-            let byte = bytes[self.pos - base];
+            let Some(byte) = self.skip_blanks(bytes, base) else { continue };
             if self.state == State::KeyOrClose && is_odd_key_start(byte) {
                 if !self.odd_keys(&bytes[self.pos - base..], eof) {
                     return;
@@ -292,15 +285,23 @@ impl StrictScan {
         self.pos = to;
     }
 
-    /// One byte between tokens.
+    /// Skips blanks between tokens, and returns the byte after them.
+    fn skip_blanks(&mut self, bytes: &[u8], base: usize) -> Option<u8> {
+        let rest = &bytes[self.pos - base..];
+        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+        let blanks = rest.iter().position(|byte| !is_blank(byte)).unwrap_or(rest.len());
+        if blanks > 0 && rest[..blanks].contains(&b'\n') {
+            self.quote_left = Some(self.quote_depth.unwrap_or(0));
+        }
+        self.examined += blanks as u64;
+        self.pos += blanks;
+        rest.get(blanks).copied()
+    }
+
+    /// One byte between tokens that is no blank.
     fn step(&mut self, byte: u8) {
         self.examined += 1;
         match byte {
-            b' ' | b'\t' | b'\r' => self.pos += 1,
-            b'\n' => {
-                self.quote_left = Some(self.quote_depth.unwrap_or(0));
-                self.pos += 1;
-            }
             b'>' if self.quote_left.is_some_and(|left| left > 0) => {
                 self.quote_left = self.quote_left.map(|left| left - 1);
                 self.quoted = true;

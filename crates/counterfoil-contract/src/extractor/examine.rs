@@ -40,8 +40,9 @@ impl Extractor<'_> {
         }
         let found = self.located(found, source);
         let likeness = self.likeness(&found, source);
-        if found.unrelated && !self.tracks[track].wants_fallback(&found, likeness) {
-            self.tracks[track].candidates.push(found);
+        if found.unrelated && (!self.eager || !self.tracks[track].wants_fallback(&found, likeness))
+        {
+            self.tracks[track].add_unrelated(found, likeness);
             return false;
         }
         let listed = found.clone().without_edits();

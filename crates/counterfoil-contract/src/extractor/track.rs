@@ -90,6 +90,25 @@ impl Track {
         }
     }
 
+    /// Adds a candidate that is no attempt. There are many in a text, so this is cheap.
+    pub(crate) fn add_unrelated(&mut self, found: Candidate, likeness: Likeness) {
+        if self.wants_fallback(&found, likeness) {
+            let fallback = self.state.fallback.get_or_insert_with(|| Examined {
+                found: found.clone(),
+                likeness,
+                is_unparsable: false,
+                outcome: None,
+                repairs: Vec::new(),
+            });
+            fallback.found.clone_from(&found);
+            fallback.likeness = likeness;
+            fallback.is_unparsable = false;
+            fallback.outcome = None;
+            fallback.repairs.clear();
+        }
+        self.candidates.push(found);
+    }
+
     /// Whether a candidate that is not an attempt would be the one to explain.
     pub(crate) fn wants_fallback(&self, found: &Candidate, likeness: Likeness) -> bool {
         self.state.last.is_none()

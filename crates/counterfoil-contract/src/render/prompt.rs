@@ -2,6 +2,7 @@
 //! corrected result.
 
 use crate::claim::ClaimReport;
+use crate::code::Code;
 use crate::contract::Contract;
 use crate::definition::{Rule, filled_field};
 use crate::expr::{Field, ObjectType, Type};
@@ -151,7 +152,7 @@ pub(crate) fn delivery_instruction(contract: &Contract, delivery: Delivery) -> C
     match delivery {
         Delivery::Text => framing_instruction(contract).into(),
         Delivery::Message => {
-            "When the work is done, answer with the result: one JSON object and nothing else, no fence, no comment, no text before or after it.".into()
+            "When the work is done, answer with the result: one JSON object and nothing else, no Markdown and no text around it.".into()
         }
         Delivery::Tool { name, server } => {
             let server =
@@ -289,24 +290,25 @@ fn block_value(value: &Value) -> String {
 /// The prompt that asks the same agent for a corrected result: the violations, their positions, and
 /// what to send.
 pub fn repair(contract: &Contract, report: &Report, delivery: Delivery) -> String {
-    let asks = !report.violations.is_empty() && report.violations.iter().all(is_question);
+    let concerns = |violation: &&Violation| delivery == Delivery::Text || !is_about_text(violation);
+    let violations: Vec<&Violation> = report.violations.iter().filter(concerns).collect();
+    let asks = !violations.is_empty() && violations.iter().all(|one| is_question(one));
     let mut text = match report.status {
         Status::Accepted => {
             return "The result was accepted; there is nothing to send again.\n".to_owned();
+        }
+        Status::Rejected if violations.is_empty() => {
+            "Your answer contained no result.\n".to_owned()
         }
         Status::Absent => "Your answer contained no result.\n".to_owned(),
         Status::Rejected if asks => "There is a question about your result:\n".to_owned(),
         Status::Rejected => "Your result was not accepted:\n".to_owned(),
     };
-    for violation in report.violations.iter().take(MAX_VIOLATIONS) {
+    for violation in violations.iter().take(MAX_VIOLATIONS) {
         let _ = writeln!(text, "- {}", violation_line(violation));
     }
-    if report.violations.len() > MAX_VIOLATIONS {
-        let _ = writeln!(
-            text,
-            "- and {} more of the same kind",
-            report.violations.len() - MAX_VIOLATIONS
-        );
+    if violations.len() > MAX_VIOLATIONS {
+        let _ = writeln!(text, "- and {} more of the same kind", violations.len() - MAX_VIOLATIONS);
     }
     let request = if asks {
         "Send the result once more, as you mean it. Do not repeat the work."
@@ -320,6 +322,21 @@ pub fn repair(contract: &Contract, report: &Report, delivery: Delivery) -> Strin
         text.extend(example_section(contract, delivery, "Its form", "Its forms"));
     }
     text
+}
+
+/// Whether a violation says in which form a result stands in the text, which is of no use to an
+/// agent that returns it in another way.
+fn is_about_text(violation: &Violation) -> bool {
+    matches!(
+        violation.code,
+        Code::NoResult
+            | Code::EmptyText
+            | Code::TextAroundResult
+            | Code::NotFenced
+            | Code::BlockNotClosed
+            | Code::OnlyThinking
+            | Code::WrongForm
+    )
 }
 
 /// The reply to an agent that submitted an invalid result through a tool: all violations with the

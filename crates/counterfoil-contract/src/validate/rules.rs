@@ -3,7 +3,7 @@
 
 use super::bare_violation;
 use super::describe::{SpanResolver, excerpt, field_name};
-use super::select::select;
+use super::select::{select, select_values};
 use crate::code::Code;
 use crate::contract::{CompiledRule, Contract};
 use crate::expr::{Evaluated, Expr, Type, to_cel};
@@ -11,7 +11,7 @@ use crate::json::escape;
 use crate::report::Violation;
 use cel::Value as CelValue;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The violations and warnings that rules produced.
 #[derive(Default)]
@@ -74,6 +74,10 @@ fn apply_unique(
     spans: &SpanResolver<'_, '_>,
     findings: &mut RuleFindings,
 ) {
+    // Places are only needed for a violation, and finding them takes longer than comparing.
+    if all_differ(&select_values(root, pattern)) {
+        return;
+    }
     let mut seen: HashMap<String, String> = HashMap::new();
     for (pointer, value) in select(root, pattern) {
         if value.is_null() {
@@ -107,6 +111,17 @@ fn apply_unique(
             }
         }
     }
+}
+
+/// Whether no two values are equal. Null does not count.
+fn all_differ(values: &[&Value]) -> bool {
+    let mut texts: HashSet<&str> = HashSet::with_capacity(values.len());
+    let mut others: HashSet<String> = HashSet::new();
+    values.iter().all(|value| match value {
+        Value::Null => true,
+        Value::String(text) => texts.insert(text),
+        other => others.insert(other.to_string()),
+    })
 }
 
 fn push(rule: &CompiledRule, mut violation: Violation, findings: &mut RuleFindings) {

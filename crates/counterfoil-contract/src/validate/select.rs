@@ -32,3 +32,39 @@ pub(crate) fn select<'v>(root: &'v Value, pattern: &str) -> Vec<(String, &'v Val
     }
     found
 }
+
+/// Every value that a pointer pattern selects.
+pub(crate) fn select_values<'v>(root: &'v Value, pattern: &str) -> Vec<&'v Value> {
+    let mut found = vec![root];
+    for token in pattern.split('/').skip(1) {
+        let mut inner = Vec::with_capacity(found.len());
+        for value in found {
+            match value {
+                Value::Array(items) if token == "*" => inner.extend(items),
+                Value::Object(members) if token == "*" => inner.extend(members.values()),
+                Value::Object(members) => inner.extend(members.get(token)),
+                _ => {}
+            }
+        }
+        found = inner;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_values_are_the_same_with_and_without_their_places() {
+        let root = json!({"a": [{"b": 1, "c/d": null}, {"b": [2, {"b": 3}]}, 4], "b": {"x": 1, "y": {"b": 5}}});
+        for pattern in
+            ["", "/a", "/a/*", "/a/*/b", "/a/*/b/*", "/b/*", "/b/*/b", "/c", "/a/b", "/*/*"]
+        {
+            let values: Vec<&Value> =
+                select(&root, pattern).into_iter().map(|(_, one)| one).collect();
+            assert_eq!(select_values(&root, pattern), values, "{pattern}");
+        }
+    }
+}

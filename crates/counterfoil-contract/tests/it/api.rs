@@ -150,6 +150,51 @@ fn a_contract_gives_its_prompts() {
     assert!(repair.contains("/ok"), "{repair}");
 }
 
+/// A prompt, the repair of a missing, of an unfenced and of a wrong result: each names one way to
+/// return it.
+#[test]
+fn a_prompt_names_one_way_to_return_the_result() {
+    let submit = Delivery::Tool { name: "submit_result", server: Some("counterfoil") };
+    let tool = Delivery::Tool { name: "StructuredOutput", server: None };
+    let ways = [
+        "fence",
+        "---OUTPUT---",
+        "one JSON object and nothing else",
+        "submit_result",
+        "StructuredOutput",
+    ];
+    for framing in ["fenced-json", "output-block"] {
+        let contract = Contract::from_yaml(&format!(
+            "contract: acme/ok\nversion: 1\nframing: {framing}\nfields: {{ ok: boolean, note?: string }}\nexamples: [{{ ok: false }}]\n"
+        ));
+        let contract = contract.unwrap();
+        let text = if framing == "fenced-json" { ways[0] } else { ways[1] };
+        for (delivery, way) in [
+            (Delivery::Text, text),
+            (Delivery::Message, ways[2]),
+            (submit, ways[3]),
+            (tool, ways[4]),
+        ] {
+            let replies = [
+                "I am done.",
+                "",
+                "{\"ok\": true}",
+                "```json\n{\"ok\": 7}\n```",
+                "---OUTPUT---\nok: 7\n---END---",
+            ];
+            let mut prompts = vec![prompt::suffix(&contract, delivery)];
+            prompts.extend(
+                replies.map(|reply| prompt::repair(&contract, &contract.check(reply), delivery)),
+            );
+            for prompt in prompts {
+                let named: Vec<&str> =
+                    ways.into_iter().filter(|way| prompt.contains(way)).collect();
+                assert_eq!(named, [way], "{framing} {delivery:?}: {prompt}");
+            }
+        }
+    }
+}
+
 #[test]
 fn json_definitions_are_strict() {
     let not_json = Definition::from_json("{\n\"contract\": ,}", "a.json").unwrap_err();

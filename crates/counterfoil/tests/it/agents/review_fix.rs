@@ -126,8 +126,7 @@ fn honest_agents_review_a_branch_and_fix_it(cli: VendorCli) {
     ];
     replies.extend(fixing(cli, fix));
     replies.extend([
-        // By the tool, also where the command line has an answer in a form of its own.
-        json!({"when": fix, "calls": [{"mcp": "submit_result", "input": outcomes}]}),
+        cli.hand_in(fix, &outcomes),
         json!({"when": again, "calls": [read(cli, "greet.sh")]}),
         cli.hand_in(again, &json!({"groups": [], "files_reviewed": ["greet.sh", "greet_test.sh"]})),
         json!({"text": "Done.", "repeat": true}),
