@@ -205,6 +205,8 @@ pub struct ReplyDetails {
     pub exit: Option<i32>,
     /// Further notes for the report.
     pub notes: Vec<String>,
+    /// The text that was sent instead of the full prompt, if the program rejected that.
+    pub sent_instead: Option<String>,
 }
 
 /// Whether a reply is complete.

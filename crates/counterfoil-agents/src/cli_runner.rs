@@ -102,9 +102,9 @@ struct CliSession {
     schema: Option<Value>,
     /// Why the schema is not used, until it is reported.
     schema_note: Option<String>,
-    /// Whether an earlier reply came without a submission although it was asked for. The tool may
-    /// be missing, so the result is asked for as text.
-    tool_not_called: bool,
+    /// Whether nothing was submitted with the last reply although the tool was asked for. It may be
+    /// missing, so the result is asked for as text.
+    nothing_submitted: bool,
     /// The file in which the server stores submissions.
     submissions: PathBuf,
     /// The offset up to which that file was read.
@@ -124,7 +124,7 @@ impl CliSession {
             task,
             schema,
             schema_note,
-            tool_not_called: false,
+            nothing_submitted: false,
             submissions,
             read_offset: 0,
             conversation: None,
@@ -230,7 +230,7 @@ impl CliSession {
                 .conversation
                 .as_deref()
                 .map_or(Conversation::New(new_id), Conversation::Resume),
-            schema: self.schema.as_ref(),
+            schema: self.schema.as_ref().filter(|_| self.channel() == Some(Channel::Native)),
             server: server.as_ref(),
             scratch: &self.task.scratch,
             cwd: &self.task.cwd,
@@ -329,6 +329,7 @@ impl Session for CliSession {
             let mut reply = self.run_process(&full_prompt, context, context.total).await;
             let mut usage = self.usage_since_last(reply.parsed.meter);
             let mut notes: Vec<String> = self.schema_note.take().into_iter().collect();
+            let mut sent_instead = None;
             if reply.schema_rejected && self.schema.take().is_some() {
                 notes.push(format!(
                     "the schema was rejected, and the prompt was sent again without it: {}",
@@ -337,16 +338,16 @@ impl Session for CliSession {
                 self.conversation = None;
                 let left = context.total.saturating_sub(began.elapsed());
                 // The result is now asked for in another way.
-                let full_prompt = self.full_prompt(prompt);
-                reply = self.run_process(&full_prompt, context, left).await;
+                let full_prompt = sent_instead.insert(self.full_prompt(prompt));
+                reply = self.run_process(full_prompt, context, left).await;
                 usage += self.usage_since_last(reply.parsed.meter);
             }
             usage.wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             notes.append(&mut reply.parsed.anomalies);
             let submissions = self.new_submissions(&mut notes);
-            self.tool_not_called =
+            self.nothing_submitted =
                 self.channel() == Some(Channel::Submit) && submissions.is_empty();
-            let with_schema = self.schema.is_some();
+            let with_schema = self.channel() == Some(Channel::Native);
             let structured = with_schema
                 .then(|| {
                     structured_output(&self.task.contract, self.agent.adapter, &mut reply.parsed)
@@ -371,6 +372,7 @@ impl Session for CliSession {
                         Exit::Signal(signal) => Some(-signal),
                     },
                     notes,
+                    sent_instead,
                 },
             }
         })

@@ -46,7 +46,7 @@ pub(crate) fn build_report(
     mut provenance: Provenance,
 ) -> Report {
     provenance.coercions = outcome.coercions;
-    provenance.defaults = outcome.defaults;
+    provenance.defaults = outcome.defaults.into_iter().map(|one| one.pointer).collect();
     provenance.filled = outcome.filled;
     provenance.unwrapped = outcome.unwrapped;
     let accepted = outcome.stage.is_none();

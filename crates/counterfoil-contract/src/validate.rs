@@ -26,6 +26,7 @@ use crate::policy::Policy;
 use crate::report::{Coercion, RejectedItem, Stage, Violation};
 use crate::source::Source;
 use serde_json::Value;
+use walk::FilledDefault;
 
 /// A parsed value and the positions of its parts in the text.
 pub(crate) struct ParsedValue<'t> {
@@ -45,7 +46,7 @@ pub(crate) struct ValidationOutcome {
     pub(crate) violations: Vec<Violation>,
     pub(crate) warnings: Vec<Violation>,
     pub(crate) coercions: Vec<Coercion>,
-    pub(crate) defaults: Vec<String>,
+    pub(crate) defaults: Vec<FilledDefault>,
     pub(crate) filled: Vec<String>,
     pub(crate) unwrapped: Vec<String>,
     pub(crate) partial: Option<Value>,
@@ -183,9 +184,7 @@ pub(crate) fn validate(
         found.push(violation);
     }
     warnings.extend(
-        defaults
-            .iter()
-            .filter_map(|pointer| describe::default_used(pointer, contract.ty(), &spans)),
+        defaults.iter().filter_map(|filled| describe::default_used(filled, contract.ty(), &spans)),
     );
     if found.is_empty() {
         return ValidationOutcome {

@@ -151,7 +151,7 @@ async fn converse(
             Err(error) => return AttemptResult::transcript_failed(id, error),
         };
         // The full prompt is stored beside the reply.
-        let sent = session.full_prompt(&prompt);
+        let mut sent = session.full_prompt(&prompt);
         if let Err(error) = store_prompt(&*context, &format!("{name}.prompt"), mode, &sent) {
             return AttemptResult::transcript_failed(id, error);
         }
@@ -162,7 +162,13 @@ async fn converse(
             transcript,
             activity: Arc::new(move |line: &str| activity_context.heartbeat(line)),
         };
-        let answer = ask(&mut *session, &prompt, &mut reach).await;
+        let mut answer = ask(&mut *session, &prompt, &mut reach).await;
+        if let Some(instead) = answer.details.sent_instead.take() {
+            if let Err(error) = store_prompt(&*context, &format!("{name}.prompt"), mode, &instead) {
+                return AttemptResult::transcript_failed(id, error);
+            }
+            sent = instead;
+        }
         let stored = match store_reply(reach.transcript, &answer) {
             Ok(stored) => stored,
             Err(error) => return AttemptResult::transcript_failed(id, error),

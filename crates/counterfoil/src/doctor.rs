@@ -22,7 +22,7 @@ pub(crate) struct Diagnosis {
     pub(crate) findings: Vec<Finding>,
     /// The supported agent programs.
     pub(crate) programs: Vec<Program>,
-    /// The checks of the project, which all agents can run.
+    /// The checks of the project, which agents with our tools can run.
     pub(crate) checks: Vec<String>,
     /// The checks that passed.
     #[serde(rename = "fine")]
@@ -69,12 +69,20 @@ pub(crate) struct Program {
     pub(crate) known: (String, String),
     /// The source of its credentials, or none if none was detected.
     pub(crate) login: Option<String>,
-    /// The channels through which it can return a result. The first one is used.
+    /// The channels through which it can return a result. The first one is used, unless it is
+    /// `native` and the schema of a contract cannot be used.
     pub(crate) channels: Vec<&'static str>,
     /// What its agents may do by default; none if it cannot be used.
     pub(crate) permissions: Option<Permissions>,
     /// The command that installs it.
     pub(crate) install: String,
+}
+
+impl Program {
+    /// Whether our server is attached, which runs the checks of the project.
+    pub(crate) fn runs_checks(&self) -> bool {
+        self.channels.contains(&"submit")
+    }
 }
 
 /// What the agents of a program may do, by their access.

@@ -48,7 +48,7 @@ impl CliSession {
     fn delivery(&self) -> Delivery {
         match self.channel() {
             Some(Channel::Native) => self.agent.adapter.structured_output().unwrap_or_default(),
-            Some(Channel::Submit) if !self.tool_not_called => {
+            Some(Channel::Submit) if !self.nothing_submitted => {
                 Delivery::Tool { name: Server::TOOL, server: Some(Server::NAME) }
             }
             Some(Channel::Submit) | None => Delivery::Text,

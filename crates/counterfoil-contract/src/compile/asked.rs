@@ -27,8 +27,20 @@ fn relax(node: &mut Value, place: &str, problems: &mut Vec<Problem>) -> bool {
         }
         Value::Object(map) => {
             for (key, member) in map.iter_mut() {
-                if !matches!(key.as_str(), "default" | "enum" | "const" | "examples" | "required") {
-                    found |= relax(member, &format!("{place}.{key}"), problems);
+                let place = format!("{place}.{key}");
+                match (key.as_str(), member) {
+                    ("default" | "enum" | "const" | "examples" | "required", _) => {}
+                    // The keys are names of fields and definitions, not keywords.
+                    (
+                        "properties" | "patternProperties" | "$defs" | "definitions"
+                        | "dependentSchemas",
+                        Value::Object(schemas),
+                    ) => {
+                        for (name, schema) in schemas {
+                            found |= relax(schema, &format!("{place}.{name}"), problems);
+                        }
+                    }
+                    (_, member) => found |= relax(member, &place, problems),
                 }
             }
             let mut optional = Vec::new();

@@ -93,18 +93,9 @@ impl Track {
     /// Adds a candidate that is no attempt. There are many in a text, so this is cheap.
     pub(crate) fn add_unrelated(&mut self, found: Candidate, likeness: Likeness) {
         if self.wants_fallback(&found, likeness) {
-            let fallback = self.state.fallback.get_or_insert_with(|| Examined {
-                found: found.clone(),
-                likeness,
-                is_unparsable: false,
-                outcome: None,
-                repairs: Vec::new(),
-            });
-            fallback.found.clone_from(&found);
-            fallback.likeness = likeness;
-            fallback.is_unparsable = false;
-            fallback.outcome = None;
-            fallback.repairs.clear();
+            let (found, outcome, repairs) = (found.clone(), None, Vec::new());
+            let fallback = Examined { found, likeness, is_unparsable: false, outcome, repairs };
+            self.state.fallback = Some(fallback);
         }
         self.candidates.push(found);
     }

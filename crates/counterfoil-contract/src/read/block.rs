@@ -71,7 +71,8 @@ pub(crate) fn read_cut_off(
     if let Some(Value::Object(members)) = &mut partial {
         let defaults = |key: &str| {
             let pointer = format!("/{}", json::escape(key));
-            !given.iter().any(|name| name == key) && outcome.defaults.contains(&pointer)
+            !given.iter().any(|name| name == key)
+                && outcome.defaults.iter().any(|one| one.pointer == pointer)
         };
         members.retain(|key, _| !defaults(key));
     }

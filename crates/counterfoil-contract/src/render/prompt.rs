@@ -298,7 +298,7 @@ pub fn repair(contract: &Contract, report: &Report, delivery: Delivery) -> Strin
             return "The result was accepted; there is nothing to send again.\n".to_owned();
         }
         Status::Rejected if violations.is_empty() => {
-            "Your answer contained no result.\n".to_owned()
+            "Your result did not arrive in the requested way.\n".to_owned()
         }
         Status::Absent => "Your answer contained no result.\n".to_owned(),
         Status::Rejected if asks => "There is a question about your result:\n".to_owned(),
@@ -336,6 +336,7 @@ fn is_about_text(violation: &Violation) -> bool {
             | Code::BlockNotClosed
             | Code::OnlyThinking
             | Code::WrongForm
+            | Code::Trailing
     )
 }
 

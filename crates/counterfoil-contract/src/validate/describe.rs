@@ -3,6 +3,7 @@
 use super::bare_violation;
 use super::schema_error::{SchemaError, SchemaErrorKind};
 use super::value_spans::ValueSpans;
+use super::walk::FilledDefault;
 use crate::code::Code;
 use crate::expr::Type;
 use crate::json::{Fault, ParseFault, escape};
@@ -327,26 +328,24 @@ pub(crate) fn unknown_field(
 
 /// The warning for a required field that was filled with its default; `None` for an optional one.
 pub(crate) fn default_used(
-    pointer: &str,
+    filled: &FilledDefault,
     root: &Type,
     spans: &SpanResolver<'_, '_>,
 ) -> Option<Violation> {
+    let FilledDefault { pointer, was_null } = filled;
     let (parent, name) = pointer.rsplit_once('/')?;
     let object = root.at(parent.split('/').skip(1)).and_then(|ty| ty.object().cloned())?;
     let field = object.fields.get(name).filter(|field| field.required)?;
     let default = field.default.as_ref()?;
-    // A value that is missing has the span of the object around it.
-    let span = spans.value(pointer);
-    let is_null = span != spans.value(parent);
-    let what = if is_null { "null" } else { "missing" };
+    let what = if *was_null { "null" } else { "missing" };
     let mut violation = bare_violation(
         Code::DefaultUsed,
         pointer,
         format!("the field `{name}` is {what}; its default {} was used", excerpt(default)),
     );
-    violation.span = span;
+    violation.span = spans.value(pointer);
     violation.expected = format!("a field `{name}`");
-    violation.received = if is_null { "null" } else { "nothing" }.into();
+    violation.received = if *was_null { "null" } else { "nothing" }.into();
     violation.hint = format!("add `{name}`; a strict reader refuses a result without it");
     Some(violation)
 }

@@ -5,44 +5,48 @@ use serde_json::Value;
 
 /// Every value that a pointer pattern selects, with its pointer.
 pub(crate) fn select<'v>(root: &'v Value, pattern: &str) -> Vec<(String, &'v Value)> {
-    let mut found = vec![(String::new(), root)];
-    for token in pattern.split('/').skip(1) {
-        found = found
-            .into_iter()
-            .flat_map(|(pointer, value)| -> Vec<(String, &Value)> {
-                match value {
-                    Value::Array(items) if token == "*" => items
-                        .iter()
-                        .enumerate()
-                        .map(|(i, item)| (format!("{pointer}/{i}"), item))
-                        .collect(),
-                    Value::Object(members) if token == "*" => members
-                        .iter()
-                        .map(|(key, item)| (format!("{pointer}/{}", escape(key)), item))
-                        .collect(),
-                    Value::Object(members) => members
-                        .get(token)
-                        .map(|item| (format!("{pointer}/{}", escape(token)), item))
-                        .into_iter()
-                        .collect(),
-                    _ => Vec::new(),
-                }
-            })
-            .collect();
-    }
-    found
+    select_with(root, pattern, String::new(), |pointer, step| match step {
+        Step::Index(index) => format!("{pointer}/{index}"),
+        Step::Key(key) => format!("{pointer}/{}", escape(key)),
+    })
 }
 
 /// Every value that a pointer pattern selects.
 pub(crate) fn select_values<'v>(root: &'v Value, pattern: &str) -> Vec<&'v Value> {
-    let mut found = vec![root];
+    let found = select_with(root, pattern, (), |(), _| ());
+    found.into_iter().map(|((), value)| value).collect()
+}
+
+/// A step from a value to one inside of it.
+enum Step<'s> {
+    Index(usize),
+    Key(&'s str),
+}
+
+/// Every value that a pattern selects, with its place: that of the root, extended by `extend`.
+fn select_with<'v, P>(
+    root: &'v Value,
+    pattern: &str,
+    place: P,
+    extend: impl Fn(&P, Step<'_>) -> P,
+) -> Vec<(P, &'v Value)> {
+    let mut found = vec![(place, root)];
     for token in pattern.split('/').skip(1) {
         let mut inner = Vec::with_capacity(found.len());
-        for value in found {
+        for (place, value) in &found {
             match value {
-                Value::Array(items) if token == "*" => inner.extend(items),
-                Value::Object(members) if token == "*" => inner.extend(members.values()),
-                Value::Object(members) => inner.extend(members.get(token)),
+                Value::Array(items) if token == "*" => {
+                    let items = items.iter().enumerate();
+                    inner.extend(items.map(|(i, item)| (extend(place, Step::Index(i)), item)));
+                }
+                Value::Object(members) if token == "*" => {
+                    let members = members.iter();
+                    inner.extend(members.map(|(key, item)| (extend(place, Step::Key(key)), item)));
+                }
+                Value::Object(members) => {
+                    let member = members.get(token);
+                    inner.extend(member.map(|item| (extend(place, Step::Key(token)), item)));
+                }
                 _ => {}
             }
         }

@@ -47,13 +47,21 @@ impl<'p> Path<'p> {
     }
 }
 
-/// Fills fields that are missing, or null and may not be, with their defaults and adds their
-/// pointers to `filled`.
-pub(crate) fn fill_defaults(value: &mut Value, ty: &Type, filled: &mut Vec<String>) {
+/// A field that was filled with its default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FilledDefault {
+    pub(crate) pointer: String,
+    /// It was null, not missing.
+    pub(crate) was_null: bool,
+}
+
+/// Fills fields that are missing, or null and may not be, with their defaults and adds them to
+/// `filled`.
+pub(crate) fn fill_defaults(value: &mut Value, ty: &Type, filled: &mut Vec<FilledDefault>) {
     fill(value, ty, &ROOT, filled);
 }
 
-fn fill(value: &mut Value, ty: &Type, path: &Path<'_>, filled: &mut Vec<String>) {
+fn fill(value: &mut Value, ty: &Type, path: &Path<'_>, filled: &mut Vec<FilledDefault>) {
     match value {
         Value::Object(members) => {
             let Some(object) = ty.object() else { return };
@@ -66,8 +74,8 @@ fn fill(value: &mut Value, ty: &Type, path: &Path<'_>, filled: &mut Vec<String>)
                 if let Some(default) = &field.default
                     && members.get(name).is_none_or(|given| given.is_null() && !is_nullable(field))
                 {
-                    members.insert(name.clone(), default.clone());
-                    filled.push(path.key(name).pointer());
+                    let was_null = members.insert(name.clone(), default.clone()).is_some();
+                    filled.push(FilledDefault { pointer: path.key(name).pointer(), was_null });
                 }
             }
         }
@@ -235,7 +243,9 @@ mod tests {
         let mut value = json!({"list": [{}, {"a": 2, "x/y": 3}], "b": null, "c": null});
         let mut filled = Vec::new();
         fill_defaults(&mut value, &ty, &mut filled);
-        assert_eq!(filled, ["/list/0/a", "/b"]);
+        let filled: Vec<(&str, bool)> =
+            filled.iter().map(|one| (one.pointer.as_str(), one.was_null)).collect();
+        assert_eq!(filled, [("/list/0/a", false), ("/b", true)]);
         assert_eq!((&value["b"], &value["c"]), (&json!([]), &json!(null)));
         assert_eq!(scan_fields(&value, &ty, true).unknown, ["/list/1/x~1y"]);
     }

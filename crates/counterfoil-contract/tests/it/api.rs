@@ -180,6 +180,7 @@ fn a_prompt_names_one_way_to_return_the_result() {
                 "",
                 "{\"ok\": true}",
                 "```json\n{\"ok\": 7}\n```",
+                "```json\n{\"ok\": true} {\"ok\": true}\n```",
                 "---OUTPUT---\nok: 7\n---END---",
             ];
             let mut prompts = vec![prompt::suffix(&contract, delivery)];

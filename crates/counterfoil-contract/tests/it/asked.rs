@@ -84,6 +84,20 @@ fn a_reader_relies_on_it() {
 }
 
 #[test]
+fn a_field_may_have_the_name_of_a_keyword() {
+    for name in ["default", "enum", "const", "examples", "required", "properties"] {
+        let field = json!({"type": "string", "default": "none", "x-asked": "optional"});
+        let inner = json!({"type": "object", "required": ["a"], "properties": {"a": field}});
+        let fields = json!({"type": "object", "required": [name], "properties": {name: inner}});
+        let definition = Definition::new("acme/names", 1, Framing::AnyJson, fields);
+        let contract = Contract::compile(definition).unwrap();
+        let lowered = schema(&contract, Target::Claude).schema;
+        let required = &lowered["properties"][name]["required"];
+        assert!(required.as_array().is_none_or(Vec::is_empty), "{name}: {lowered:#}");
+    }
+}
+
+#[test]
 fn only_a_field_with_a_default_can_be_left_out() {
     for field in [
         json!({"type": "string", "x-asked": "optional"}),

@@ -77,8 +77,9 @@ impl RunState {
         if let Some(frame) = self.frames.get_mut(frame) {
             frame.cut |= cut;
             // Every attempt of a visit is compared with the tree before the first one. If
-            // something could not be observed, nothing seen is not the same as nothing changed.
-            let known = !paths.is_empty() || changed.notes.is_empty();
+            // something could not be observed, nothing seen is not the same as nothing changed,
+            // and a list that was cut is not the list.
+            let known = !cut && (!paths.is_empty() || changed.notes.is_empty());
             frame.step_changed = known.then(|| paths.into_iter().collect());
         }
     }

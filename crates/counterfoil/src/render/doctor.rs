@@ -70,15 +70,44 @@ fn permissions(diagnosis: &Diagnosis, name_width: usize) -> String {
     if text.is_empty() {
         return text;
     }
-    let checks = match diagnosis.checks.as_slice() {
-        [] => "the project has no checks that they could run; name them in [checks] of counterfoil.toml".to_owned(),
-        checks => format!(
-            "all of them can run the checks of the project with the tool `{}`: {}",
-            Server::RUN_CHECK,
-            checks.join(", ")
-        ),
-    };
+    let checks = checks(diagnosis);
     format!("\npermissions of agents, unless flags and settings say otherwise\n{text}  {checks}\n")
+}
+
+/// Which programs can run the checks of the project.
+fn checks(diagnosis: &Diagnosis) -> String {
+    if diagnosis.checks.is_empty() {
+        return "the project has no checks that they could run; name them in [checks] of counterfoil.toml"
+            .to_owned();
+    }
+    let usable = diagnosis.programs.iter().filter(|program| program.permissions.is_some());
+    let (with, without): (Vec<&Program>, Vec<&Program>) =
+        usable.partition(|program| program.runs_checks());
+    let names = |programs: &[&Program]| -> String {
+        programs.iter().map(|program| program.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let checks = diagnosis.checks.join(", ");
+    let tool = Server::RUN_CHECK;
+    match (with.as_slice(), without.as_slice()) {
+        (_, []) => {
+            format!(
+                "all of them can run the checks of the project with the tool `{tool}`: {checks}"
+            )
+        }
+        (with, without) => {
+            let none = format!(
+                "{} cannot run the checks of the project ({checks}): `channels` in counterfoil.toml leaves out \"submit\"",
+                names(without)
+            );
+            if with.is_empty() {
+                return none;
+            }
+            format!(
+                "{} can run the checks of the project with the tool `{tool}`: {checks}\n  {none}",
+                names(with)
+            )
+        }
+    }
 }
 
 fn problem(finding: &Finding, style: Style) -> String {

@@ -70,7 +70,7 @@ pub(crate) fn page(pack: &PackReport) -> String {
             [agent.name.clone(), agent.contract.clone(), access.to_owned(), String::new()]
         });
         text += &columns(rows.collect());
-        text.push_str("  all of them can run the project's checks by the tool run_check\n");
+        text.push_str("  with claude, codex or gemini, all of them can run the project's checks by the tool run_check\n");
         text.push_str("states\n");
         for machine in &workflow.states {
             let prefix = if machine.workflow.is_empty() {

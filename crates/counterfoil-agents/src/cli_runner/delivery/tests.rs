@@ -128,7 +128,7 @@ fn a_rejected_schema_and_a_tool_that_is_not_called_change_the_way() {
     let mut codex = session("codex", None, small(), false);
     codex.schema = None;
     assert_eq!(codex.delivery(), SUBMIT);
-    codex.tool_not_called = true;
+    codex.nothing_submitted = true;
     assert_eq!(codex.delivery(), Delivery::Text);
     // A late submission is still received.
     assert_eq!(codex.server().unwrap().tools(), ["submit_result"]);

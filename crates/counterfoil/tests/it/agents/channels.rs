@@ -1,6 +1,7 @@
 //! Results that do not come as text: through the vendor's schema, and through the submission tool.
 
 use crate::agents::project::{CliProject, VendorCli, for_each_cli};
+use counterfoil_testkit::read_tree;
 use serde_json::{Value, json};
 
 for_each_cli!(a_schema_that_the_model_ignores_is_no_promise: Claude claude, Codex codex);
@@ -8,6 +9,8 @@ for_each_cli!(a_wrong_submission_is_corrected_within_the_turn);
 for_each_cli!(a_final_text_that_contradicts_the_submission_is_asked_about);
 for_each_cli!(a_check_runs_through_the_tool);
 for_each_cli!(there_is_one_way_to_return_the_result);
+for_each_cli!(a_tool_that_is_not_used_is_not_asked_for_again);
+for_each_cli!(the_tool_may_be_preferred_to_the_schema: Claude claude, Codex codex);
 
 fn a_schema_that_the_model_ignores_is_no_promise(cli: VendorCli) {
     let script = json!([
@@ -115,6 +118,64 @@ fn there_is_one_way_to_return_the_result(cli: VendorCli) {
     let told: Vec<&str> = all.into_iter().filter(|way| asked[0].contains(way)).collect();
     assert_eq!(told, ways, "{:#}", asked[0].body);
     assert!(asked[0].contains("run_check"), "{:#}", asked[0].body);
+}
+
+/// The prompt is sent again, with the other way, and both are kept.
+#[test]
+fn after_a_rejected_schema_the_tool_is_named() {
+    let cli = VendorCli::Codex;
+    let script = json!([
+        {"status": 400, "error": "Invalid schema for response_format 'codex_output_schema'"},
+        {"calls": [{"mcp": "submit_result", "input": {"ok": true}}]},
+        {"text": "Done."},
+    ]);
+    let Some(project) = CliProject::open(cli, &script) else { return };
+    let attempt = project.accepted();
+    let reply = &attempt["replies"][0];
+    assert_eq!(reply["channel"], "submitted", "{reply:#}");
+    assert!(reply["notes"].to_string().contains("the schema was rejected"), "{reply:#}");
+    let asked = project.requests();
+    assert!(schema(cli, &asked[0].body).is_some() && !asked[0].contains("submit_result"));
+    assert!(schema(cli, &asked[1].body).is_none() && asked[1].contains("submit_result"));
+    let prompts: Vec<String> = read_tree(project.state())
+        .into_iter()
+        .filter(|(path, _)| path.to_string_lossy().contains(".prompt"))
+        .map(|(_, (_, bytes))| String::from_utf8(bytes).unwrap())
+        .collect();
+    assert_eq!(prompts.len(), 2);
+    assert_eq!(prompts.iter().filter(|prompt| prompt.contains("submit_result")).count(), 1);
+}
+
+/// The tool may be missing, so the result is asked for as text.
+fn a_tool_that_is_not_used_is_not_asked_for_again(cli: VendorCli) {
+    let script = json!([
+        {"text": "I am done."},
+        {"when": "Your answer contained no result", "text": "```json\n{\"ok\": true}\n```"},
+    ]);
+    let Some(project) = CliProject::open(cli, &script) else { return };
+    project.write_settings("channels = [\"submit\"]");
+    let attempt = project.accepted();
+    let replies = attempt["replies"].as_array().unwrap();
+    // A result in the text has no channel of its own.
+    assert_eq!((replies.len(), replies[1].get("channel")), (2, None));
+    let asked = project.requests();
+    let repair = asked[1].body.to_string();
+    let repair = repair.rsplit_once("Your answer contained no result").unwrap().1;
+    assert!(repair.contains("one JSON object"), "{repair}");
+    assert!(!repair.contains("call the tool"), "{repair}");
+}
+
+fn the_tool_may_be_preferred_to_the_schema(cli: VendorCli) {
+    let script = json!([
+        {"calls": [{"mcp": "submit_result", "input": {"ok": true}}]},
+        {"text": "Done."},
+    ]);
+    let Some(project) = CliProject::open(cli, &script) else { return };
+    project.write_settings("channels = [\"submit\", \"native\"]");
+    assert_eq!(project.accepted()["replies"][0]["channel"], "submitted");
+    for asked in project.requests() {
+        assert_eq!(schema(cli, &asked.body), None);
+    }
 }
 
 /// The tool `run_check` with the real command lines, for an agent that may edit and for one that may

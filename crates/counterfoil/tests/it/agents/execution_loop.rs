@@ -56,25 +56,25 @@ fn honest_agents_finish_the_execution_loop(cli: VendorCli) {
     let script = json!({"replies": [
         {"when": implement, "calls": [{"write": "greet.sh", "content": "echo \"Hello, $1\"\n"}]},
         {"when": implement, "calls": check},
-        {"when": implement, "result": {
+        cli.hand_in(implement, &json!({
             "status": "success", "summary": "greet.sh greets", "files_changed": [], "files_added": ["greet.sh"]
-        }},
+        })),
         {"when": qa, "calls": check},
-        {"when": qa, "result": {
+        cli.hand_in(qa, &json!({
             "dod_achieved": true, "checks": [{"criterion": "the test passes", "passed": true}]
-        }},
-        {"when": quality, "result": {
+        })),
+        cli.hand_in(quality, &json!({
             "quality_passed": true, "issues": [], "files_analyzed": ["greet.sh"],
             "blocking_issues_count": 0, "ignored_issues_count": 0
-        }},
+        })),
         {"when": manage, "calls": [{"write": "docs/progress.md", "content": "- [x] greet people\n"}]},
-        {"when": manage, "result": {
+        cli.hand_in(manage, &json!({
             "updated": true, "artifacts_modified": ["docs/progress.md"], "summary": "ticked it off"
-        }},
-        {"when": dod, "result": {
+        })),
+        cli.hand_in(dod, &json!({
             "task_complete": true, "confidence": "high", "remaining_items": [], "recommendation": "Ship it",
             "summary": {"user_stories_total": 1, "user_stories_done": 1, "phases_total": 1, "phases_done": 1}
-        }},
+        })),
         {"text": "Done.", "repeat": true},
     ]});
     let Some(project) = CliProject::open(cli, &script) else { return };

@@ -221,9 +221,12 @@ impl CliProject {
         let report = output.json();
         let ended = (output.code, report["outcome"].as_str());
         assert_eq!(ended, (Some(0), Some("done")), "{}", self.describe(&output));
+        // Each result came in the way that the prompt names.
+        let channel = if self.cli.accepts_schema() { "native" } else { "submitted" };
         for attempt in report["attempts"].as_array().unwrap() {
             assert_eq!(attempt["repairs_asked"], 0, "{attempt:#}");
             for reply in attempt["replies"].as_array().unwrap() {
+                assert_eq!(reply["channel"], channel, "{attempt:#}");
                 let denied = reply.get("denied").and_then(Value::as_array);
                 assert!(denied.is_none_or(Vec::is_empty), "{reply:#}");
             }

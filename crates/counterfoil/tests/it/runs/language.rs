@@ -183,6 +183,26 @@ workflows:
 }
 
 #[test]
+fn what_a_step_changed_is_unknown_if_the_list_was_cut() {
+    let flow = "
+workflow: many
+agents: { worker: { contract: scene/step, prompt: Do it. } }
+contracts: [contracts]
+variables: { known: boolean? }
+start: work
+states:
+  work: { agent: worker, next: [{ set: { known: has(run.step_changed) }, go: done }] }
+  done: { end: done }
+";
+    let said = r#"exec: "mkdir d; cd d; seq 10001 | xargs touch", text: '{"ok": true}'"#;
+    let project = WorkflowProject::new(flow, &replies(&[said]));
+    project.git(&["init", "-q"]);
+    let ran = project.run_workflow();
+    assert_eq!(ran.report["attempts"][0]["changed"]["total"], 10_001);
+    assert_eq!(ran.report["variables"]["known"], json!(false));
+}
+
+#[test]
 fn a_run_knows_the_time_where_it_began_and_what_its_agents_changed() {
     let flow = "
 workflow: aware

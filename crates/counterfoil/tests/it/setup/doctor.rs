@@ -118,7 +118,18 @@ fn the_checks_that_agents_can_run_are_named() {
     project.write("repo/counterfoil.toml", "[checks]\ntest = \"true\"\nlint = \"true\"\n");
     assert_eq!(json(&project).1["checks"], serde_json::json!(["lint", "test"]));
     let shown = project.snapshot(&mut doctor(&project));
-    assert!(shown.contains("with the tool `run_check`: lint, test\n"), "{shown}");
+    assert!(
+        shown.contains(
+            "all of them can run the checks of the project with the tool `run_check`: lint, test\n"
+        ),
+        "{shown}"
+    );
+    // Without our server there is no tool.
+    let without = "[checks]\ntest = \"true\"\n[agents.claude]\nchannels = [\"native\"]\n";
+    project.write("repo/counterfoil.toml", without);
+    let shown = project.snapshot(&mut doctor(&project));
+    assert!(shown.contains("claude cannot run the checks of the project (test)"), "{shown}");
+    assert!(!shown.contains("all of them can run"), "{shown}");
 }
 
 #[test]
