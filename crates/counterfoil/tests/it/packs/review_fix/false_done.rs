@@ -83,6 +83,15 @@ ways! {
         (0..9).fold(one_critical(), |scenario, _| scenario.says(FIXER, outcomes(&[("F001", "fixed")]))), [], 8, "1 deferred";
     a_fixer_that_fails_every_time:
         (0..3).fold(one_critical(), |scenario, _| scenario.reply(FIXER).fails("agent")), [], 8, "1 deferred";
+    // A finding that is said to be fixed and reported again as if it were another, less important one.
+    found_again_under_its_id_in_another_case: found_again(&json!({"id": "C1-F001", "severity": "minor"})), [], 8, "1 findings, 0 fixed, 1 blocked";
+    found_again_under_its_id_and_a_blank: found_again(&json!({"id": "c1-F001 ", "severity": "minor"})), [], 8, "1 findings, 0 fixed, 1 blocked";
+    found_again_under_its_id_in_another_file:
+        found_again(&json!({"id": "c1-F001", "file": "src/other.rs", "severity": "minor"})), [], 8, "1 findings, 0 fixed, 1 blocked";
+    found_again_a_line_lower: found_again(&json!({"id": "F001", "line": 2, "severity": "minor"})), [], 8, "1 findings, 0 fixed, 1 blocked";
+    found_again_in_a_range_of_lines: found_again(&json!({"id": "F005", "line": "2-3", "severity": "minor"})), [], 8, "1 findings, 0 fixed, 1 blocked";
+    found_again_with_other_punctuation:
+        found_again(&json!({"id": "F001", "severity": "minor", "issue": "f001 is wrong, in `src/lib.rs`!"})), [], 8, "1 findings, 0 fixed, 1 blocked";
     // A change that nobody can review.
     nothing_changed: Scenario::new("review-fix"), [], 7, "nothing changed since the merge base";
     a_base_that_is_the_last_commit:
@@ -135,6 +144,19 @@ fn critical() -> Value {
 
 fn one_critical() -> Scenario {
     one_file().says(REVIEWER, critical())
+}
+
+/// One critical finding that is said to be fixed; the second look reports it again, with this changed, and then nobody can fix it.
+fn found_again(changed: &Value) -> Scenario {
+    let mut again = finding("F001", "src/lib.rs", "critical");
+    for (name, value) in changed.as_object().unwrap() {
+        again[name] = value.clone();
+    }
+    one_critical()
+        .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
+        .writes("src/lib.rs", FIXED)
+        .says(REVIEWER, found(&[again]))
+        .says(FIXER, outcomes(&[("c1-F001", "blocked")]))
 }
 
 /// One critical finding, and a fixer that says "fixed" each time.

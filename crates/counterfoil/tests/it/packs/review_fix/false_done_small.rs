@@ -21,6 +21,15 @@ ways! {
         ISSUE, 7, "exited with 1";
     an_issue_that_is_said_to_fail:
         said("issue", "issue-fixer", &fix(&json!({"validation_passed": false}))).writes("src/lib.rs", GOOD), ISSUE, 7, "the validation does not pass";
+    an_issue_fixed_with_errors:
+        thrice("issue", "issue-fixer", &fix(&json!({"errors": ["could not reproduce it; not fixed"]}))), ISSUE, 1, "`errors` says what went wrong";
+    tasks_done_with_errors: thrice("implement", "implementer", &with_errors(&["T002 is not done"])), TASKS, 1, "`errors` says what went wrong";
+    a_completed_task_with_an_error:
+        thrice("implement", "implementer", &tasks(&["T001", "T002"], &json!({"error": "could not do it"}))), TASKS, 1, "a completed task has an `error`";
+    a_task_inside_of_a_range: first_and_last(), ["--task", "Do T001-T003: add, take away, share"], 1, "T001, T002, T003";
+    a_task_inside_of_a_range_of_dots: first_and_last(), ["--task", "T001..T003"], 1, "T001, T002, T003";
+    a_task_inside_of_a_range_in_words: first_and_last(), ["--task", "The tasks t001 to t003 of the plan"], 1, "T001, T002, T003";
+    a_task_inside_of_a_range_of_numbers: first_and_last(), ["--task", "T001 – 003"], 1, "T001, T002, T003";
     tasks_that_are_left_out:
         thrice("implement", "implementer", &tasks(&["T001"], &json!({}))), TASKS, 1, "T001, T002";
     tasks_that_nobody_asked_for:
@@ -77,6 +86,18 @@ fn tasks(ids: &[&str], more: &Value) -> Value {
         "success": true, "tasks_completed": ids.len(), "tasks_failed": 0, "tasks_skipped": 0,
         "task_results": ids.iter().map(task).collect::<Vec<_>>()
     })
+}
+
+/// Two completed tasks, and these errors.
+fn with_errors(errors: &[&str]) -> Value {
+    let mut result = tasks(&["T001", "T002"], &json!({}));
+    result["errors"] = json!(errors);
+    result
+}
+
+/// An implementer that reports the ends of the range T001 to T003.
+fn first_and_last() -> Scenario {
+    thrice("implement", "implementer", &tasks(&["T001", "T003"], &json!({})))
 }
 
 /// The first commit of a scenario's repository.
@@ -139,4 +160,19 @@ fn tasks_with_a_file_or_a_commit_of_the_run_are_done() {
     let dot = tasks(&["T001", "T002"], &json!({"files_changed": [{"file_path": "./src/lib.rs"}]}));
     let ran = said("implement", "implementer", &dot).writes("src/lib.rs", GOOD).run(&TASKS);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+}
+
+#[test]
+fn ranges_that_are_complete_and_errors_that_say_none_are_done() {
+    let four = tasks(&["T998", "T999", "T1000", "T1001"], &json!({"error": ""}));
+    for (task, said) in
+        [("T998-T1001", four), ("Both: T001 and T002, 2-way", with_errors(&["None"]))]
+    {
+        let ran = Scenario::new("review-fix/implement")
+            .built_in_only()
+            .says("implementer", said)
+            .writes("src/lib.rs", GOOD)
+            .run(&["--task", task]);
+        assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    }
 }

@@ -99,6 +99,29 @@ fn a_new_finding_of_the_second_review_has_an_id_of_its_own() {
 }
 
 #[test]
+fn the_same_words_far_away_are_another_finding() {
+    let mut far = finding("F001", "src/lib.rs", "major");
+    far["line"] = json!(12);
+    let ran = said_to_be_fixed()
+        .says(REVIEWER, found(&[far]))
+        .says(FIXER, outcomes(&[("c2-F001", "blocked")]))
+        .run(&[]);
+    assert_eq!(ledger(&ran), ["c1-F001 fixed 1", "c2-F001 blocked 1"], "{ran:?}");
+}
+
+#[test]
+fn one_that_is_found_again_in_another_file_says_where() {
+    let elsewhere = finding("c1-F001", "src/other.rs", "major");
+    let ran = and_fixed_again(said_to_be_fixed().says(REVIEWER, found(&[elsewhere]))).run(&[]);
+    assert_eq!(ledger(&ran), ["c1-F001 fixed 2"], "{ran:?}");
+    let told = &excuses(&ran, "c1-F001")[0];
+    assert!(
+        told.ends_with("found it again in src/other.rs: c1-F001 is wrong in src/other.rs"),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_is_known_and_not_fixed_is_not_counted_twice() {
     let both =
         found(&[finding("F001", "src/lib.rs", "minor"), finding("F002", "src/lib.rs", "minor")]);
