@@ -62,7 +62,25 @@ ways! {
         "", "phase 2/2 is not done";
     an_executor_that_does_nothing:
         thrice(shell_project(), "tdd-task-executor", &done("1/1")).build("a"),
-        "", "no test was added in this phase";
+        "", "nothing was changed in this phase";
+    an_executor_whose_test_is_a_comment:
+        scripted("tests/run.sh", &format!("{SCRIPT}# and sub\n")).build("a"),
+        "", "no file of tests has more lines that run something";
+    an_executor_whose_test_only_prints:
+        scripted("tests/run.sh", &format!("{SCRIPT}echo 'sub works'\n")).build("a"),
+        "", "no file of tests has more lines that run something";
+    an_executor_that_empties_the_script_of_tests:
+        scripted("tests/run.sh", "#!/bin/sh\necho ok\n").build("a"),
+        "", "no file of tests has more lines that run something";
+    an_executor_that_exchanges_a_test_for_another:
+        scripted("tests/run.sh", &SCRIPT.replace("add 1 2", "sub 4 1")).build("a"),
+        "", "no file of tests has more lines that run something";
+    an_executor_that_comments_in_the_script_of_the_check:
+        scripted("check.sh", &format!("{SCRIPT}# and sub\n")).build("a"),
+        "", "no file of tests has more lines that run something";
+    an_executor_that_writes_about_tests:
+        writes_about_tests().build("a"),
+        "", "no file of tests has more lines that run something";
     an_executor_that_takes_its_work_back:
         takes_its_work_back().build("a"),
         "", "nothing was changed in this phase";
@@ -249,6 +267,43 @@ fn shell_project() -> Scenario {
     scenario.plan("a", &[], 1, 1)
 }
 
+/// A script of tests, which no agent and no engine can count.
+const SCRIPT: &str = "#!/bin/sh\nset -e\n[ \"$(sh calc.sh add 1 2)\" = 3 ]\n";
+
+/// A shell project whose check runs a script of tests. The executor adds to the code, and this is what it makes of the
+/// script, as often as it is asked.
+fn scripted(script: &str, becomes: &str) -> Scenario {
+    let scenario = shell_project_with(script);
+    let said = with(done("1/1"), &json!({"files_changed": ["calc.sh", script]}));
+    (0..3).fold(scenario, |scenario, _| {
+        scenario
+            .says("tdd-task-executor", said.clone())
+            .writes(
+                "calc.sh",
+                "case $1 in add) echo $(($2 + $3));; sub) echo $(($2 - $3));; esac\n",
+            )
+            .writes(script, becomes)
+    })
+}
+
+fn shell_project_with(script: &str) -> Scenario {
+    pipeline()
+        .git(&["rm", "-q", "src/lib.rs"])
+        .file("calc.sh", "case $1 in add) echo $(($2 + $3));; esac\n")
+        .file(script, SCRIPT)
+        .file("counterfoil.toml", &format!("[checks]\ntest = \"sh {script}\"\n"))
+        .commit()
+        .plan("a", &[], 1, 1)
+}
+
+/// The executor describes tests and writes none.
+fn writes_about_tests() -> Scenario {
+    let said = with(done("1/1"), &json!({"files_created": ["tests/plan.md"]}));
+    (0..3).fold(shell_project_with("check.sh"), |scenario, _| {
+        scenario.says("tdd-task-executor", said.clone()).writes("tests/plan.md", "sub 3 1 is 2\n")
+    })
+}
+
 /// The first attempt writes something, and the others take it away and are content.
 fn takes_its_work_back() -> Scenario {
     let half = json!({"phase_complete": false, "files_created": ["tests/more.sh"], "next_action": "go on"});
@@ -317,5 +372,32 @@ fn the_replies_that_stand_behind_them_finish_the_feature() {
         let ran = scenario.run(&["--task", "a: Add a"]);
         assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
         assert_eq!(commits(&ran).last().map(String::as_str), Some("feat(a): Add a"));
+    }
+}
+
+#[test]
+fn a_script_that_the_check_runs_is_a_test_if_it_runs_more() {
+    for script in ["check.sh", "tests/run.sh"] {
+        let more = format!("{SCRIPT}[ \"$(sh calc.sh sub 3 1)\" = 2 ]\n");
+        let scenario = scripted(script, &more).review("a", approved()).gate("a", ready());
+        let ran = scenario.built_in_only().run(&["--task", "a: Add a"]);
+        assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+        let prompt = ran.prompt("build/a/work/tdd#1", 1);
+        assert!(prompt.contains("or in a script which that command names"), "{prompt}");
+    }
+}
+
+#[test]
+fn nothing_is_no_blocker() {
+    for word in ["nothing", "No", "n/a."] {
+        let none = json!({"blockers": [word], "files_created": ["src/a.rs", "tests/a_1.rs"]});
+        let scenario = planned()
+            .says("tdd-task-executor", with(done("1/1"), &none))
+            .writes("src/a.rs", "// a\n")
+            .tests("a_1")
+            .review("a", approved())
+            .gate("a", ready());
+        let ran = scenario.built_in_only().run(&["--task", "a: Add a"]);
+        assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     }
 }

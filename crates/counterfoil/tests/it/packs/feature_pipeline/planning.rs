@@ -262,8 +262,12 @@ fn a_plan_at_another_path_is_sent_back() {
         pipeline().says("todo-doc-generator", elsewhere).plan("a", &[], 1, 1).build("a").run(&ONE);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ran.attempt("plan/a/write#1")["repairs_asked"], 1);
+    // The instructions, the form at their end and the message name one path to report.
+    let first = ran.prompt("plan/a/write#1", 1);
+    assert!(first.contains("Report `path: .claude/features/a-TODO.md`"), "{first}");
+    assert!(!first.contains("path: feature-drafts"), "{first}");
     let again = ran.prompt("plan/a/write#1", 2);
-    assert!(again.contains("which is feature-drafts/a-TODO.md"), "{again}");
+    assert!(again.contains("which is .claude/features/a-TODO.md"), "{again}");
 }
 
 #[test]
