@@ -77,32 +77,165 @@ fn tests_that_fail_since_before_the_run_are_for_a_person_to_accept() {
     assert_eq!(ran.ended(), ("done", None, 0));
 }
 
+/// A project with a check, and an implementer that makes it 2 and leaves these files.
+fn writing(check: &str, base: &[(&str, &str)], files: &[(&str, &str)]) -> Scenario {
+    let config = format!("[checks]\ntest = {}\n", json!(check));
+    let project = base
+        .iter()
+        .fold(scenario().built_in_only(), |project, (path, text)| project.file(path, text))
+        .file("counterfoil.toml", &config)
+        .commit();
+    let mut report = work("Made it 2, with a test");
+    let mut quality = clean();
+    for (path, _) in files {
+        let known = base.iter().any(|(known, _)| known == path);
+        let list = if known { "files_changed" } else { "files_added" };
+        report[list].as_array_mut().unwrap().push(json!(path));
+        quality["files_analyzed"].as_array_mut().unwrap().push(json!(path));
+    }
+    let project = project
+        .says("implementer", report)
+        .writes("src/lib.rs", "pub fn one() -> u32 {\n    2\n}\n");
+    files
+        .iter()
+        .fold(project, |project, (path, text)| project.writes(path, text))
+        .says("qa", passed())
+        .says("code-quality", quality)
+        .says("manager", kept())
+        .says("dod", complete("high"))
+}
+
 #[test]
-fn a_test_script_may_be_added_and_extended() {
+fn a_test_script_may_be_added_and_extended_and_a_person_accepts_it() {
     for (before, after) in [
-        (None, "grep -q 2 src/lib.rs\nexit 0\n"),
+        (None, "grep -q 2 src/lib.rs\n"),
         (Some("test -f src/lib.rs\n"), "test -f src/lib.rs\ngrep -q 2 src/lib.rs\n"),
     ] {
-        let project = scenario().file("counterfoil.toml", "[checks]\ntest = \"sh test.sh\"\n");
-        let project =
-            before.into_iter().fold(project, |project, text| project.file("test.sh", text));
-        let mut report = work("Made it 2, with a test");
-        let list = if before.is_some() { "files_changed" } else { "files_added" };
-        report[list].as_array_mut().unwrap().push(json!("test.sh"));
-        let mut quality = clean();
-        quality["files_analyzed"] = json!(["src/lib.rs", "test.sh"]);
-        let ran = project
-            .commit()
-            .says("implementer", report)
-            .writes("src/lib.rs", "pub fn one() -> u32 {\n    2\n}\n")
-            .writes("test.sh", after)
-            .says("qa", passed())
-            .says("code-quality", quality)
-            .says("manager", kept())
-            .says("dod", complete("high"))
-            .plays();
+        let base: Vec<_> = before.into_iter().map(|text| ("test.sh", text)).collect();
+        let ran = writing("sh test.sh", &base, &[("test.sh", after)]).plays();
+        assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["confirm"]));
+        let question = ran.report["questions"][0]["question"].as_str().unwrap();
+        let asked = "but: the check test runs test.sh, which an agent wrote.";
+        assert!(question.contains(asked), "{question}");
+        let ran = ran.answer_and_resume("confirm", "yes");
         assert_eq!(ran.ended(), ("done", None, 0), "{after}: {ran:?}");
     }
+}
+
+#[test]
+fn files_that_a_check_does_not_run_are_nothing_to_ask_about() {
+    let script = ("greet.sh", "echo hello\n");
+    let more = ("greet.sh", "echo hello\necho \"$1\"\n");
+    let test = ("test_greet.sh", "sh greet.sh\n");
+    let manifest = |version: &str| {
+        format!(
+            "{{\n  \"version\": \"{version}\",\n  \"scripts\": {{\n    \"test\": \"sh test.sh\"\n  }}\n}}\n"
+        )
+    };
+    let (one, two) = (manifest("1.0.0"), manifest("2.0.0"));
+    // A program of that name is not needed: the function is in its place.
+    for (check, base, files) in [
+        ("sh test_greet.sh", vec![script, test], [more]),
+        ("grep -q hello greet.sh", vec![script], [more]),
+        ("test -s greet.sh && [ -f ./greet.sh ]", vec![], [more]),
+        ("shellcheck() { true; }; shellcheck *.sh", vec![script], [more]),
+        ("mypy() { true; }; mypy a.py", vec![("a.py", "a = 1\n")], [("a.py", "a = 2\n")]),
+        (
+            "python() { true; }; python -m mypy a.py",
+            vec![("a.py", "a = 1\n")],
+            [("a.py", "a = 2\n")],
+        ),
+        (
+            "python() { true; }; python lint.py a.py",
+            vec![("a.py", "a = 1\n"), ("lint.py", "")],
+            [("a.py", "a = 2\n")],
+        ),
+        (
+            "node() { echo 'test result: ok. 1 passed; 0 failed; 0 ignored'; }; node --test a.test.js",
+            vec![("a.test.js", "let a = 1;\n")],
+            [("a.test.js", "let a = 1;\nlet b = 2;\n")],
+        ),
+        (
+            "npm() { true; }; npm test",
+            vec![("package.json", one.as_str())],
+            [("package.json", two.as_str())],
+        ),
+        ("make() { true; }; make test", vec![script, ("Makefile", "test:\n")], [more]),
+    ] {
+        let ran = writing(check, &base, &files).plays();
+        assert_eq!(ran.ended(), ("done", None, 0), "{check}: {ran:?}");
+    }
+}
+
+#[test]
+fn whoever_writes_what_a_check_runs_decides_nothing() {
+    let ci = "checks/test.sh";
+    let old = "grep -q 1 src/lib.rs\n";
+    let base = [(ci, old)];
+    let with = |line: &str| format!("{line}\n{old}");
+    let ways = [
+        "\texit 0",
+        "exit 0;",
+        "exec true",
+        "trap 'exit 0' EXIT",
+        "true || \\",
+        "grep() { true; }",
+        "echo 'test result: ok. 5 passed; 0 failed; 0 ignored'; exit 0",
+    ]
+    .map(with);
+    let mut rows: Vec<(&str, &[(&str, &str)], (&str, &str))> =
+        ways.iter().map(|text| ("sh checks/test.sh", &base[..], (ci, text.as_str()))).collect();
+    let always = "grep -q 2 src/lib.rs\nexit 0\n";
+    for check in [
+        "sh checks/test.sh",
+        "sh ./checks/test.sh",
+        "sh \"$PWD/checks/test.sh\"",
+        "cd checks && sh ./test.sh",
+        "sh -e <checks/test.sh",
+        "for one in checks/*.sh; do sh $one || exit 1; done",
+        "VERBOSE=1 sh checks/test.sh | cat",
+        "cat checks/test.sh | sh",
+    ] {
+        rows.push((check, &[], (ci, always)));
+    }
+    let manifest = [("package.json", "{\n  \"test\": \"sh test.sh\"\n}\n")];
+    rows.extend([
+        ("sh 'checks/a test.sh'", &[][..], ("checks/a test.sh", always)),
+        ("make() { true; }; make test", &[], ("Makefile", "test:\n\ttrue\n")),
+        ("make() { true; }; make test", &[("rules.mk", "x:\n")], ("rules.mk", "test:\n")),
+        ("just() { true; }; just test", &[], ("justfile", "test:\n")),
+        ("python3() { true; }; python3 check.py", &[], ("check.py", "")),
+        ("node() { true; }; timeout() { true; }; timeout 9 node check.js", &[], ("check.js", "")),
+        ("true; ./check.py || true", &[("check.py", "fail()\n")], ("check.py", "a = 1\n")),
+        ("npm() { true; }; npm test", &manifest, ("package.json", "{\n  \"test\": \"true\"\n}\n")),
+    ]);
+    for (check, base, file) in rows {
+        let ran = writing(check, base, &[file]).plays();
+        assert_eq!(ran.ended(), ("waiting", None, 4), "{check}, {file:?}: {ran:?}");
+        let question = ran.report["questions"][0]["question"].as_str().unwrap();
+        let asked = format!("the check test runs {}, which an agent wrote", file.0);
+        assert!(question.contains(&asked), "{check}, {file:?}: {question}");
+    }
+}
+
+#[test]
+fn a_script_that_the_manager_wrote_is_asked_about_too() {
+    let config = "[checks]\ntest = \"sh docs/test.sh\"\n";
+    let ran = scenario()
+        .built_in_only()
+        .file("counterfoil.toml", config)
+        .file("docs/test.sh", "true\n")
+        .commit()
+        .implements("2")
+        .says("qa", passed())
+        .says("code-quality", clean())
+        .says("manager", kept())
+        .writes("docs/test.sh", "exit 0\n")
+        .says("dod", complete("high"))
+        .plays();
+    assert_eq!((ran.ended(), ran.questions()), (("waiting", None, 4), vec!["confirm"]), "{ran:?}");
+    let question = ran.report["questions"][0]["question"].as_str().unwrap();
+    assert!(question.contains("the check test runs docs/test.sh"), "{question}");
 }
 
 /// The verdict on a claim of an attempt.

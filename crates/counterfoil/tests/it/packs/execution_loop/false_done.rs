@@ -279,7 +279,7 @@ fn what_the_implementer_says_is_not_enough() {
             .says("qa", passed())
             .says("code-quality", both),
             ASKS,
-            "runs checks/test.sh, which was changed",
+            "runs checks/test.sh, which an agent wrote",
         ),
         (
             "gives the project another check",

@@ -21,7 +21,8 @@ fn the_five_agents_work_in_turn_until_the_task_is_complete() {
             "verdict>manager",
             "manager>recheck",
             "recheck>recompare",
-            "recompare>dod",
+            "recompare>own-scripts",
+            "own-scripts>dod",
             "dod>settle",
             "settle>done"
         ]
