@@ -76,6 +76,21 @@ fn what_was_merged_into_main_since_is_no_part_of_the_change() {
 }
 
 #[test]
+fn a_run_that_cannot_read_the_change_says_how_to_name_another_base() {
+    let hint = "; --input base=REVISION names another base";
+    for (input, reason, helps) in [
+        ("base=nowhere", "'nowhere' is not a revision", true),
+        ("chunk_tokens=0", "a chunk cannot have 0 tokens", false),
+    ] {
+        let scenario = Scenario::new("review-fix").built_in_only().file("src/lib.rs", TWO);
+        let ran = scenario.run(&["--input", input]);
+        assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
+        assert!(ran.reason().contains(reason), "{}", ran.reason());
+        assert_eq!(ran.reason().contains(hint), helps, "{}", ran.reason());
+    }
+}
+
+#[test]
 fn a_file_has_one_name_however_it_is_written() {
     for file in ["src/lib.rs", "./src/lib.rs", "b/src/lib.rs", "a/src/lib.rs", "src//lib.rs"] {
         let review = json!({

@@ -98,7 +98,7 @@ ways! {
         Scenario::new("review-fix").git(&["checkout", "-q", "-b", "topic"]).file("src/lib.rs", "pub fn two() {}\n").commit(),
         ["--input", "base=HEAD"], 7, "nothing changed since HEAD, so nothing was reviewed";
     a_branch_without_anything_to_compare_with:
-        one_file().git(&["branch", "-m", "main", "work"]), [], 7, "name the revision to compare with (--input base=REVISION)";
+        one_file().git(&["branch", "-m", "main", "work"]), [], 7, "name the revision to compare with; --input base=REVISION names another base";
     a_major_finding_where_major_fails:
         one_file().says(REVIEWER, found(&[finding("F001", "src/lib.rs", "major")])).says(FIXER, outcomes(&[("c1-F001", "blocked")])),
         ["--fail-on", "major"], 8, "comment: 1 findings";
