@@ -99,6 +99,13 @@ impl AttemptKeys {
         self.has_fields
     }
 
+    /// Whether a text can be the beginning of a key that names a field. Nothing can be.
+    pub(crate) fn has_prefix(&self, text: &str) -> bool {
+        let is_key = text.chars().all(|c| c.is_alphanumeric() || is_separator(c));
+        let prefix = normalise(text);
+        is_key && self.known.keys().any(|name| name.starts_with(&prefix))
+    }
+
     /// Whether a key names a field of the contract.
     pub(crate) fn knows(&self, key: &str) -> bool {
         self.field(key).is_some()

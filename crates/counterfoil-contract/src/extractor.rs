@@ -4,6 +4,7 @@
 
 mod candidate;
 mod conclude;
+mod cut_key;
 mod decide;
 mod examine;
 mod loose_block;
@@ -230,6 +231,7 @@ impl<'c> Extractor<'c> {
         if let Some(loose) = &self.loose {
             keep = keep.min(loose.keep_from());
         }
+        keep = keep.min(self.seen.saturating_sub(cut_key::TAIL_BYTES));
         self.tracks.iter_mut().map(Track::keep_from).fold(keep, usize::min)
     }
 

@@ -51,6 +51,11 @@ impl Extractor<'_> {
                 self.finish(unreadable(found, no_candidate::unclosed_thinking(span)), &source)
             }
             Some(LastAttempt::Unclosed(span)) => self.report_unclosed(span, &source),
+            Some(LastAttempt::CutKey(span)) => {
+                let how = CandidateSource::Broken { at: span.end };
+                let found = Candidate::new(span.start, span.end, how).at(span, None);
+                self.finish(unreadable(found, no_candidate::cut_key(span)), &source)
+            }
             None => self.without_attempt(&source),
         }
     }

@@ -3,7 +3,7 @@
 use super::candidate::Candidate;
 use super::outside::{OutsideAttempt, is_block_attempt};
 use super::track::{Examined, Track};
-use super::{Extractor, MAIN, SECOND};
+use super::{Extractor, MAIN, SECOND, cut_key};
 use crate::policy::Framing;
 use crate::source::{Source, Span};
 
@@ -17,6 +17,8 @@ pub(super) enum LastAttempt {
     Thinking(Candidate),
     /// An output block that does not end.
     Unclosed(Span),
+    /// JSON that the end of the text cuts off in its first key.
+    CutKey(Span),
 }
 
 impl Extractor<'_> {
@@ -42,10 +44,22 @@ impl Extractor<'_> {
         let unclosed = self
             .unclosed
             .filter(|span| {
-                is_block_attempt(&self.contract.attempt_keys, source.slice(span.start, span.end))
+                let (keys, content) =
+                    (&self.contract.attempt_keys, source.slice(span.start, span.end));
+                is_block_attempt(keys, content) || cut_key::is_block_cut(content, keys)
             })
             .map(|span| (span.start, LastAttempt::Unclosed(span)));
-        let all = [eligible, outside, thinking, unclosed];
+        // What is cut off inside of an attempt or a quotation is a part of it.
+        let cut_key = cut_key::json_start(source, &self.contract.attempt_keys)
+            .filter(|start| {
+                let inside = |from: usize, to: usize| (from..to).contains(start);
+                *start >= self.outside.quoted_up_to
+                    && !lasts().any(|last| inside(last.found.start, last.found.end))
+                    && !self.outside.attempts.iter().any(|one| inside(one.start, one.end))
+                    && !self.unclosed.is_some_and(|span| inside(span.start, span.end))
+            })
+            .map(|start| (start, LastAttempt::CutKey(source.span(start, source.end()))));
+        let all = [eligible, outside, thinking, unclosed, cut_key];
         all.into_iter().flatten().max_by_key(|(start, _)| *start).map(|(_, last)| last)
     }
 

@@ -37,6 +37,17 @@ pub(super) fn block_not_closed(span: Span) -> Violation {
     violation
 }
 
+/// The violation of a text that ends in the first key of a result.
+pub(super) fn cut_key(span: Span) -> Violation {
+    let mut violation =
+        bare_violation(Code::Truncated, "", "the text ends where a result begins".into());
+    violation.span = Some(span);
+    violation.expected = "the whole result".into();
+    violation.received = "its first characters".into();
+    violation.hint = "send the whole result again".into();
+    violation
+}
+
 /// The violation of a text with two valid results that differ, where the contract says to ask.
 pub(super) fn differing(earlier: Span) -> Violation {
     let mut violation = differing_note(earlier);

@@ -1,6 +1,7 @@
 //! Attempts in a form that the contract does not ask for: JSON outside of a fence or a block, or an
 //! output block where JSON is asked for. They are never accepted, but the last attempt decides.
 
+use super::cut_key;
 use super::quotation::{is_shown_block, is_shown_json};
 use crate::attempt::{AttemptKeys, Likeness};
 use crate::contract::Contract;
@@ -32,6 +33,8 @@ pub(crate) struct Outside {
     pub(crate) attempts: Vec<OutsideAttempt>,
     /// The last JSON, attempt or not.
     pub(crate) last_json: Option<Span>,
+    /// The end of the last text that was dropped because it repeats what was shown.
+    pub(crate) quoted_up_to: usize,
     /// The number of JSON values inside of thinking sections.
     pub(crate) inside_thinking: usize,
     /// The thinking section that is open, and those that have ended.
@@ -67,6 +70,7 @@ impl Outside {
             let quoted = matches!(found.shape, Shape::Closed { quoted: true, .. });
             let unquoted = quoted.then(|| read::without_quotes(source, found.start, found.end));
             if is_shown_json(shown, contract.ty(), unquoted.as_deref().unwrap_or(text)) {
+                self.quoted_up_to = self.quoted_up_to.max(found.end);
                 continue;
             }
             let plausible = !wants_object || text.starts_with('{');
@@ -106,7 +110,8 @@ impl Outside {
         }
         for (start, end) in blocks {
             let text = source.slice(start, end);
-            if is_block_attempt(keys, text) && !is_shown_block(shown, text) {
+            let cut = eof && end == source.end() && cut_key::is_block_cut(text, keys);
+            if (cut || is_block_attempt(keys, text)) && !is_shown_block(shown, text) {
                 let span = Some(source.span(start, end));
                 self.attempts.push(OutsideAttempt { start, end, span, form: Form::Block });
             }

@@ -39,6 +39,9 @@ impl Extractor<'_> {
             Err(_) => shown.repeats_part(text),
         };
         self.quotations += usize::from(quotation);
+        if quotation {
+            self.outside.quoted_up_to = self.outside.quoted_up_to.max(found.end);
+        }
         quotation
     }
 

@@ -1,4 +1,5 @@
-//! JSON values as numbers: equal for values that mean the same, whatever their spelling.
+//! JSON values as numbers: equal for values that mean the same, whatever their spelling, the order
+//! of lists, and members that say nothing.
 
 use serde_json::{Number, Value};
 use std::collections::{HashMap, HashSet};
@@ -29,6 +30,8 @@ pub(super) struct Values {
     digests: HashSet<u64>,
     /// The objects that have a member (a key with its value), in order.
     objects: HashMap<u64, Vec<u32>>,
+    /// The objects that have a key with a value that says something, in order.
+    keys: HashMap<u64, Vec<u32>>,
     count: u32,
 }
 
@@ -43,12 +46,14 @@ impl Values {
             let number = self.count;
             self.count = self.count.saturating_add(1);
             for member in members {
-                self.objects.entry(*member).or_default().push(number);
+                self.objects.entry(member.digest).or_default().push(number);
+                self.keys.entry(member.key).or_default().push(number);
             }
         });
     }
 
     /// Whether a value with this digest was added, or an object that has all members of the value.
+    /// Members that say nothing need not be there, but nothing else may be in their place.
     pub(super) fn contain(&self, digest: u64, value: &Value) -> bool {
         self.digests.contains(&digest) || self.contain_members(value)
     }
@@ -56,17 +61,49 @@ impl Values {
     fn contain_members(&self, value: &Value) -> bool {
         let Value::Object(fields) = value else { return false };
         let mut found: Vec<&Vec<u32>> = Vec::with_capacity(fields.len());
+        let mut others: Vec<&Vec<u32>> = Vec::new();
         for (key, value) in fields {
+            if is_empty(value) {
+                others.extend(self.keys.get(&key_digest(key)));
+                continue;
+            }
             let objects = digest(value).and_then(|value| self.objects.get(&member(key, value)));
             let Some(objects) = objects else { return false };
             found.push(objects);
         }
         let Some(rarest) = found.iter().min_by_key(|objects| objects.len()) else { return false };
-        rarest
-            .iter()
-            .take(MAX_OBJECTS)
-            .any(|number| found.iter().all(|objects| objects.binary_search(number).is_ok()))
+        let has = |lists: &Vec<u32>, number: &u32| lists.binary_search(number).is_ok();
+        rarest.iter().take(MAX_OBJECTS).any(|number| {
+            found.iter().all(|objects| has(objects, number))
+                && !others.iter().any(|objects| has(objects, number))
+        })
     }
+}
+
+/// Whether a value says nothing, so that an object means the same with and without it.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// A member of an object.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Member {
+    /// The digest of the key with its value.
+    digest: u64,
+    /// The digest of the key.
+    key: u64,
+}
+
+fn key_digest(key: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The digest of a key with its value.
@@ -107,9 +144,9 @@ pub(super) fn visit_strings(value: &Value, visit: &mut impl FnMut(&str)) {
     }
 }
 
-/// Calls a function for each object and list, those inside first, with its digest and with the
-/// digests of its members if it is an object.
-fn walk(value: &Value, depth: usize, visit: &mut impl FnMut(u64, &[u64])) -> Option<u64> {
+/// Calls a function for each object and list, those inside first, with its digest and with its
+/// members if it is an object.
+fn walk(value: &Value, depth: usize, visit: &mut impl FnMut(u64, &[Member])) -> Option<u64> {
     if depth > MAX_DEPTH {
         return None;
     }
@@ -122,18 +159,23 @@ fn walk(value: &Value, depth: usize, visit: &mut impl FnMut(u64, &[u64])) -> Opt
         Value::String(text) => hash_text(text, &mut hasher),
         Value::Array(items) => {
             4u8.hash(&mut hasher);
-            for item in items {
-                walk(item, depth + 1, visit)?.hash(&mut hasher);
-            }
+            let items = items.iter().map(|item| walk(item, depth + 1, visit));
+            let mut items = items.collect::<Option<Vec<u64>>>()?;
+            items.sort_unstable();
+            items.hash(&mut hasher);
         }
         Value::Object(fields) => {
             5u8.hash(&mut hasher);
             members.reserve_exact(fields.len());
+            let only_empty = fields.values().all(is_empty);
             for (key, value) in fields {
-                members.push(member(key, walk(value, depth + 1, visit)?));
+                let digest = walk(value, depth + 1, visit)?;
+                if only_empty || !is_empty(value) {
+                    members.push(Member { digest: member(key, digest), key: key_digest(key) });
+                }
             }
             members.sort_unstable();
-            members.hash(&mut hasher);
+            members.iter().for_each(|member| member.digest.hash(&mut hasher));
         }
     }
     let digest = hasher.finish();

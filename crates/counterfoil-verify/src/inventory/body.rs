@@ -18,6 +18,8 @@ pub(super) struct Body {
     pub(super) digest: u64,
     /// The digests of the first tokens, sorted.
     tokens: Vec<u32>,
+    /// The digests of the names among them, sorted, each once.
+    names: Vec<u32>,
     /// The number of assertions.
     pub(super) assertions: u32,
     /// The number of cases that the test is run with, where they are listed.
@@ -44,7 +46,11 @@ impl Body {
                     let mut one = DefaultHasher::new();
                     token.hash(&mut one);
                     #[allow(clippy::cast_possible_truncation)] // Half of a digest is a digest.
-                    body.tokens.push(one.finish() as u32);
+                    let digest = one.finish() as u32;
+                    body.tokens.push(digest);
+                    if is_name(node) {
+                        body.names.push(digest);
+                    }
                 }
                 let name = is_name(node) || node.kind() == "assert";
                 body.assertions = body
@@ -55,6 +61,8 @@ impl Body {
         });
         body.digest = whole.finish();
         body.tokens.sort_unstable();
+        body.names.sort_unstable();
+        body.names.dedup();
         body
     }
 
@@ -64,8 +72,9 @@ impl Body {
         self
     }
 
-    /// Whether two bodies share most of their tokens. The cost is linear in the number of tokens,
-    /// which is limited.
+    /// Whether another body is this one, edited: they share most of their tokens, and no name is
+    /// gone. A test that calls something else is another test, however similar it looks. The cost
+    /// is linear in the number of tokens, which is limited.
     pub(super) fn is_similar(&self, other: &Self) -> bool {
         let (short, long) =
             (self.tokens.len().min(other.tokens.len()), self.tokens.len().max(other.tokens.len()));
@@ -86,6 +95,7 @@ impl Body {
             }
         }
         shared * 4 >= long * 3
+            && self.names.iter().all(|name| other.names.binary_search(name).is_ok())
     }
 
     /// The cost of a comparison with this body, in tokens.
