@@ -3,6 +3,7 @@
 use super::{
     analysis, checked, envelope, error_with, finding, good, play, result, run, succeeded, with,
 };
+use crate::packs::run::ScenarioRun;
 use crate::packs::scenario::Scenario;
 use serde_json::{Value, json};
 
@@ -12,11 +13,12 @@ const ALWAYS: usize = 4;
 /// Plays one way. After the replies of the scenario, every agent has one good reply, which must not
 /// be reached: the agent that is wrong stays wrong.
 #[track_caller]
-fn plays(size: &str, ends: &str, scenario: Scenario) {
+fn plays(size: &str, ends: &str, scenario: Scenario) -> ScenarioRun {
     let ran = run(scenario.built_in_only(), size);
     let (outcome, _, code) = ran.ended();
     assert_ne!((outcome, code), ("done", 0), "{ran:?}");
     assert_eq!(outcome, ends, "{ran:?}");
+    ran
 }
 
 fn always(scenario: Scenario, step: impl Fn(Scenario) -> Scenario) -> Scenario {
@@ -440,12 +442,33 @@ fn plan_names_a_file_that_is_no_plan() {
 
 #[test]
 fn tasks_hides_a_task_of_its_file() {
-    let scenario = always(play(), |scenario| {
-        scenario
-            .says("tasks", succeeded("tasks"))
-            .writes("specs/search/tasks.md", "- [ ] T001 search\n- [ ] T002 rank\n")
-    });
-    plays("standard", "waiting", scenario);
+    for hidden in [
+        "- [ ] T002 rank",
+        "- [ ] T002: rank",
+        "- [ ] **T002** rank",
+        "- [ ] __T002__ rank",
+        "- [ ] ~~T002~~ rank",
+        "- [ ] [T002] rank",
+        "- [ ] [T002](rank.md)",
+        "- [ ] `T002`: rank",
+        "| T001 | search |\n|T002|rank|",
+        "- [ ] rank (T002)",
+        "- [ ] T001, T002, both",
+        "- [ ] T001/T002",
+        "-\tT002\trank",
+        "### T002. Rank",
+        "<li>T002</li>",
+        "- T002\u{2013}rank",
+        "T1 THE LATE T002",
+    ] {
+        let text = format!("- [ ] T001 search\n{hidden}\n");
+        let scenario = always(play(), |scenario| {
+            scenario.says("tasks", succeeded("tasks")).writes("specs/search/tasks.md", &text)
+        });
+        let ran = plays("standard", "waiting", scenario);
+        let message = "specs/search/tasks.md has tasks that `task_ids` does not list: T002";
+        assert_eq!(ran.variables()["error"]["message"], message, "{hidden}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The agents of a run by its size, and its inputs.
 
-use super::{AGENTS, ASKED, play, run, section, then_all_goes_well, with, worked};
+use super::{AGENTS, ASKED, play, run, section, succeeded, then_all_goes_well, with, worked};
 use serde_json::json;
 
 #[test]
@@ -20,7 +20,20 @@ fn standard_adds_clarify_plan_tasks_and_review() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let expected = ["specify", "clarify", "plan", "tasks", "implement", "test", "review"];
     assert_eq!(worked(&ran), expected);
-    assert!(ran.transitions().contains(&"listed>approve".to_owned()), "{:?}", ran.transitions());
+    assert!(
+        ran.transitions().contains(&"judge-list>approve".to_owned()),
+        "{:?}",
+        ran.transitions()
+    );
+}
+
+#[test]
+fn what_only_looks_like_the_id_of_a_task_is_none() {
+    let text = "- [ ] **T001**: search (see T001)\n\nHTTP404, T12, T12 345, 2026-11-16T100000Z, T002nd, AT100, TT200\n";
+    let scenario = play().says("tasks", succeeded("tasks")).writes("specs/search/tasks.md", text);
+    let ran = run(scenario, "standard");
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert!(ran.transitions().contains(&"judge-list>approve".to_owned()), "{ran:?}");
 }
 
 #[test]
