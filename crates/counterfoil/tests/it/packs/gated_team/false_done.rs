@@ -336,6 +336,44 @@ fn changed_later() -> Vec<(&'static str, Scenario, &'static str)> {
             "RELEASE_RESULT>REVIEW",
         ),
         (
+            "the Integrator that calls a script README.sh",
+            gated()
+                .passes(&["Integrator"])
+                .documented()
+                .says("Integrator", ok())
+                .writes("README.sh", "exit 0\n"),
+            "RELEASE_RESULT>REVIEW",
+        ),
+        (
+            "the Integrator that calls a module CHANGELOG.md.rs",
+            gated()
+                .passes(&["Integrator"])
+                .documented()
+                .says("Integrator", ok())
+                .writes("src/CHANGELOG.md.rs", "// x\n"),
+            "RELEASE_RESULT>REVIEW",
+        ),
+        (
+            "Docs that calls a script README.sh",
+            gated()
+                .passes(&["Integrator"])
+                .documented()
+                .writes("README.sh", "exit 0\n")
+                .passes(&["Integrator"]),
+            "RELEASE_RESULT>REVIEW",
+        ),
+        (
+            "Docs that writes code, and asks",
+            gated()
+                .passes(&["Integrator"])
+                .says("Docs", super::status("NEEDS_INFO", "For whom?"))
+                .writes("docs/conf.py", "import os\n")
+                .answer("ASK_USER", "For all.")
+                .documented()
+                .passes(&["Integrator"]),
+            "RELEASE_RESULT>REVIEW",
+        ),
+        (
             "the Integrator that asks before it closes the session",
             gated()
                 .passes(&["Integrator"])
@@ -361,12 +399,27 @@ fn what_is_changed_after_the_review_is_reviewed() {
         let file = match way {
             "QA that adds a file" => "tests/more.sh",
             way if way.ends_with("fixes the build") => "src/wanted.rs",
+            way if way.ends_with("README.sh") => "README.sh",
+            way if way.ends_with("CHANGELOG.md.rs") => "src/CHANGELOG.md.rs",
+            "Docs that writes code, and asks" => "docs/conf.py",
             _ => "src/part.rs",
         };
         let touched =
             sent.lines().find(|line| line.starts_with("- Changed for this task")).unwrap();
         assert!(touched.contains(file), "{way}: {touched}");
     }
+}
+
+#[test]
+fn documents_that_are_written_last_are_not_reviewed() {
+    let scenario = Scenario::team().planned().codes();
+    let scenario = scenario.passes(&["Reviewer", "QA", "Security", "Integrator"]).documented();
+    let scenario = scenario.writes("docs/parts.md", "# Parts\n").says("Integrator", ok());
+    let names = ["README", "README.rst", "README-de.txt", "CHANGELOG.adoc", "parts/README.fr.md"];
+    let scenario = names.iter().fold(scenario, |scenario, name| scenario.writes(name, "Parts\n"));
+    let ran = scenario.play();
+    done(&ran);
+    assert!(!went(&ran, "RELEASE_RESULT>REVIEW"), "{ran:?}");
 }
 
 #[test]
