@@ -5,6 +5,7 @@ mod clock;
 mod errors;
 mod evidence;
 mod false_done;
+mod false_done_reports;
 mod feedback;
 mod gates;
 mod people;
@@ -62,7 +63,8 @@ fn good(scenario: Scenario, agent: &str) -> Scenario {
         "checklist" => scenario.writes("specs/search/checklists/api.md", "- [ ] clear?\n"),
         "tasks" => scenario.writes("specs/search/tasks.md", "- T001 search\n"),
         "analyze" => scenario.writes("specs/search/analysis.md", "nothing\n"),
-        "implement" => scenario.writes("src/search.rs", "pub fn search() {}\n"),
+        // Each time it is asked, it changes something.
+        "implement" => scenario.exec("echo 'pub fn search() {}' >> src/search.rs"),
         _ => scenario,
     }
 }
