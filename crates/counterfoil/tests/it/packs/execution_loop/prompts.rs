@@ -65,6 +65,29 @@ fn the_gates_are_given_what_was_observed_and_the_diff_between_marks() {
 }
 
 #[test]
+fn qa_sees_the_counts_of_the_tests_in_numbers_or_in_the_output() {
+    for (printed, shown) in [
+        ("test result: ok. 2 passed; 0 failed; 1 ignored", "; 3 tests, 2 passed, 0 failed; before"),
+        ("All three are fine.", "begin: output of test, quoted\nAll three are fine.\n"),
+    ] {
+        let ran = scenario()
+            .file("counterfoil.toml", &format!("[checks]\ntest = \"echo '{printed}'\"\n"))
+            .commit()
+            .completes("2")
+            .plays();
+        let prompt = ran.prompt("qa#1", 1);
+        assert!(prompt.contains(shown), "{shown}: {prompt}");
+    }
+}
+
+#[test]
+fn code_quality_is_told_where_an_error_elsewhere_counts() {
+    let ran = scenario().completes("2").plays();
+    let prompt = ran.prompt("code-quality#1", 1);
+    assert!(prompt.contains("counts where it is caused: give it the changed file"), "{prompt}");
+}
+
+#[test]
 fn dod_is_told_of_all_iterations() {
     let ran = scenario()
         .implements("0")
