@@ -212,7 +212,8 @@ async fn converse(
         reply.why = report.violations.first().map(violation_text).unwrap_or_default();
         let budget_exceeded = exceeded_budget(&work.bounds.budget, &spent, "this step")
             .or_else(|| exceeded_budget(&input.budget_left, &spent, "the run"));
-        unread.next_reply(&report, &String::from_utf8_lossy(&answer.text));
+        let salvage = &work.contract.policy().salvage;
+        unread.next_reply(&report, &String::from_utf8_lossy(&answer.text), salvage);
         let mut claims = Vec::new();
         let satisfied = report.value.is_some();
         if let (Some(value), Some(verifier)) = (&report.value, verifier.as_mut()) {

@@ -1,6 +1,6 @@
-//! Keeps the items of lists that a reply gave in a wrong form, until a later reply of the same
-//! conversation has them in a valid form. An agent that leaves such an item out in its next reply
-//! does not make it disappear.
+//! Keeps the items of lists that a reply gave in a wrong form, or that stood in a reply which was not
+//! accepted, until a later reply of the same conversation has them in a valid form. An agent that
+//! leaves such an item out in its next reply does not make it disappear.
 
 use counterfoil_contract::report::RejectedItem;
 use counterfoil_contract::{Code, Report, Stage, Status, Violation};
@@ -22,6 +22,10 @@ const QUESTIONS: [Code; 4] =
 #[derive(Default)]
 pub(crate) struct RejectedItems {
     items: Vec<RejectedItem>,
+    /// The items that were valid themselves, of earlier replies that were not accepted.
+    readable: Vec<Value>,
+    /// Those of the last reply. At the end they are part of what can be read of it.
+    last_readable: Vec<Value>,
     /// The last reply, if all of it was rejected.
     whole: Option<RejectedPart>,
 }
@@ -29,12 +33,13 @@ pub(crate) struct RejectedItems {
 impl RejectedItems {
     /// Takes note of the next reply: its own rejected items, and those of earlier replies that it
     /// does not have. If it tried to give a result of which not even a list can be read, all of it
-    /// is one item.
-    pub(crate) fn next_reply(&mut self, report: &Report, text: &str) {
-        let is_unreadable = report.status == Status::Rejected
-            && matches!(report.stage, Some(Stage::Parse | Stage::Validation))
-            && report.rejected_items.is_empty()
+    /// is one item. `salvage` has the lists of the contract whose items are read one by one.
+    pub(crate) fn next_reply(&mut self, report: &Report, text: &str, salvage: &[String]) {
+        let is_wrong = report.status == Status::Rejected
             && !report.codes().iter().any(|code| QUESTIONS.contains(code));
+        let is_unreadable = is_wrong
+            && matches!(report.stage, Some(Stage::Parse | Stage::Validation))
+            && report.rejected_items.is_empty();
         self.whole = is_unreadable.then(|| RejectedPart {
             at: String::new(),
             reason: join_messages(&report.violations),
@@ -48,6 +53,20 @@ impl RejectedItems {
         });
         self.items.extend(rejected.iter().filter(|item| !is_template(item)).cloned());
         self.items.truncate(MAX_ITEMS);
+        self.readable.append(&mut self.last_readable);
+        self.readable.retain(|item| {
+            !valid.is_some_and(|value| mentions(value, item))
+                && !rejected.iter().any(|other| mentions(&other.value, item))
+        });
+        self.readable.truncate(MAX_ITEMS);
+        if let Some(partial) = report.partial.as_ref().filter(|_| is_wrong) {
+            // A list inside of the items of another one has the items.
+            let innermost = |pattern: &&String| {
+                !salvage.iter().any(|other| other.starts_with(&format!("{pattern}/")))
+            };
+            let items = salvage.iter().filter(innermost).flat_map(|list| items_of(partial, list));
+            self.last_readable = items.cloned().collect();
+        }
     }
 
     /// The items that are left at the end.
@@ -57,7 +76,14 @@ impl RejectedItems {
             text: shorten(&item.value.to_string()),
             at: item.pointer,
         };
-        self.items.into_iter().map(part).chain(self.whole).collect()
+        let dropped = |item: Value| RejectedPart {
+            at: String::new(),
+            reason: "it stood in a reply that was not accepted, and the result leaves it out"
+                .to_owned(),
+            text: shorten(&item.to_string()),
+        };
+        let readable = self.readable.into_iter().map(dropped);
+        self.items.into_iter().map(part).chain(readable).chain(self.whole).collect()
     }
 }
 
@@ -107,6 +133,20 @@ fn mentions_one(all: &[(&str, &str)], item: &Value) -> bool {
     let named = texts.iter().any(is_name);
     texts.retain(|one| !named || is_name(one));
     texts.is_empty() || texts.iter().any(|one| all.contains(one))
+}
+
+/// The items of the lists that a pattern selects.
+fn items_of<'v>(value: &'v Value, pattern: &str) -> Vec<&'v Value> {
+    let mut found = vec![value];
+    for token in pattern.split('/').skip(1).chain(["*"]) {
+        let inner = |value: &'v Value| match value {
+            Value::Array(items) if token == "*" => items.iter().collect(),
+            Value::Object(fields) if token == "*" => fields.values().collect(),
+            other => other.get(token).into_iter().collect::<Vec<&Value>>(),
+        };
+        found = found.into_iter().flat_map(inner).collect();
+    }
+    found
 }
 
 /// The items of an item: those of its lists of objects, or itself if it has none.
@@ -169,6 +209,36 @@ mod tests {
         let group = json!({"findings": [{"id": "F001"}, {"id": "F002"}]});
         assert!(mentions(&json!([{"id": "F001"}, {"id": "F002"}]), &group));
         assert!(!mentions(&json!([{"id": "F001"}]), &group));
+    }
+
+    fn report(status: Status, value: Option<Value>, partial: Option<Value>) -> Report {
+        let contract = counterfoil_contract::Contract::from_yaml(
+            "contract: acme/list\nversion: 1\nfields: { items: [{ id: string }] }\n",
+        );
+        let report = contract.unwrap().check("nothing");
+        Report { status, value, partial, violations: Vec::new(), ..report }
+    }
+
+    #[test]
+    fn a_valid_item_of_a_refused_reply_is_missed() {
+        let items = |ids: &[&str]| {
+            let ids: Vec<Value> = ids.iter().map(|id| json!({"id": id})).collect();
+            json!({"items": ids})
+        };
+        let refused = || report(Status::Rejected, None, Some(items(&["F001", "F002"])));
+        let left = |then: Report, list: &str| -> Vec<String> {
+            let salvage = [list.to_owned()];
+            let mut rejected = RejectedItems::default();
+            rejected.next_reply(&refused(), "", &salvage);
+            rejected.next_reply(&then, "", &salvage);
+            rejected.into_parts().into_iter().map(|part| part.text).collect()
+        };
+        let accepted = |ids: &[&str]| report(Status::Accepted, Some(items(ids)), None);
+        assert_eq!(left(accepted(&["F002"]), "/items"), [r#"{"id":"F001"}"#]);
+        assert_eq!(left(accepted(&["F002", "F001"]), "/items"), [""; 0]);
+        assert_eq!(left(accepted(&["F002"]), "/others"), [""; 0]);
+        // What is left of the last reply is its partial result.
+        assert_eq!(left(refused(), "/items"), [""; 0]);
     }
 
     #[test]

@@ -110,6 +110,13 @@ fn one_file() {
             &long.replace("fn a()", "fn sums()").replace('7', "8"),
             "renamed a (a.rs:1) to sums (a.rs:1)",
         ),
+        // A similar body that calls something else is another test.
+        (
+            "a.rs",
+            long,
+            &long.replace("fn a()", "fn b()").replace("sum", "product"),
+            "+ b (a.rs:1)\n- a (a.rs:1)",
+        ),
         // The test checks less.
         (
             "a.rs",

@@ -218,6 +218,15 @@ fn a_malformed_finding_that_is_left_out_of_the_repaired_result() {
 }
 
 #[test]
+fn a_readable_finding_of_a_refused_reply_that_is_left_out_of_the_next() {
+    let critical = finding("F001", "src/lib.rs", "critical");
+    let scenario =
+        one_file().says(REVIEWER, found(&[critical, malformed("HIGH")])).says(REVIEWER, nothing());
+    let ran = not_done(scenario, &[], 8, "request-changes: 2 findings, 0 fixed");
+    assert_eq!(ledger(&ran), ["c1-unread-1 open 0", "c1-unread-2 open 0"]);
+}
+
+#[test]
 fn a_finding_in_a_reply_that_stays_broken_while_the_others_are_fixed() {
     let broken = "```json\n{\"groups\": [{\"description\": \"d\", \"findings\": [{\"issue\": \"the lock \"leaks\" here\"}]}]}\n```\n";
     let scenario = (0..3)
