@@ -363,6 +363,19 @@ fn changed_later() -> Vec<(&'static str, Scenario, &'static str)> {
             "RELEASE_RESULT>REVIEW",
         ),
         (
+            "Docs that rewrites code in docs",
+            team()
+                .file("docs/conf.py", "x = 1\n")
+                .commit()
+                .planned()
+                .codes()
+                .passes(&["Reviewer", "QA", "Security", "Integrator"])
+                .documented()
+                .writes("docs/conf.py", "import os\n")
+                .passes(&["Integrator"]),
+            "RELEASE_RESULT>REVIEW",
+        ),
+        (
             "Docs that writes code, and asks",
             gated()
                 .passes(&["Integrator"])
@@ -401,7 +414,7 @@ fn what_is_changed_after_the_review_is_reviewed() {
             way if way.ends_with("fixes the build") => "src/wanted.rs",
             way if way.ends_with("README.sh") => "README.sh",
             way if way.ends_with("CHANGELOG.md.rs") => "src/CHANGELOG.md.rs",
-            "Docs that writes code, and asks" => "docs/conf.py",
+            "Docs that writes code, and asks" | "Docs that rewrites code in docs" => "docs/conf.py",
             _ => "src/part.rs",
         };
         let touched =

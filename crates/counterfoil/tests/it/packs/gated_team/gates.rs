@@ -362,17 +362,20 @@ fn a_check_that_cannot_be_run_is_blocked_at_the_integration() {
     assert_eq!(status_of(&ran)["last_ci_result"], "red");
 }
 
+/// But only as it was corrected: what did not change is asked for again before.
 #[test]
 fn a_claim_of_the_coder_that_is_refuted_reaches_the_reviewer() {
-    let claims = but(&json!({"artifacts": {"files_changed": ["src/elsewhere.rs"]}}));
-    let scenario =
-        Scenario::team().planned().says("Coder", claims).writes("src/part.rs", "// part\n");
+    let claims = |file: &str| but(&json!({"artifacts": {"files_changed": [file]}}));
+    let scenario = Scenario::team().planned().says("Coder", claims("src/elsewhere.rs"));
+    let scenario = scenario.writes("src/part.rs", "// part\n").says("Coder", claims("src/part.rs"));
     let ran = scenario.says("Reviewer", status("FAIL", "enough")).play();
     blocked(&ran, "enough");
+    let again = ran.prompt("IMPLEMENT#1", 2);
+    assert!(again.contains("claimed: src/elsewhere.rs"), "{again}");
     let prompt = ran.prompt("REVIEW#1", 1);
     assert!(
-        prompt.contains("does not agree with what was observed")
-            && prompt.contains("src/elsewhere.rs"),
+        prompt.contains("- Changed for this task, or said to be: src/part.rs.")
+            && !prompt.contains("src/elsewhere.rs"),
         "{prompt}"
     );
 }

@@ -8,8 +8,10 @@ mod fixes;
 mod gates;
 mod paths;
 mod prompts;
+mod readings;
 mod sessions;
 mod truth;
+mod unbuilt;
 
 use crate::packs::run::ScenarioRun;
 use crate::packs::scenario::Scenario;

@@ -122,3 +122,37 @@ fn the_lean_coder_reads_what_there_is() {
     assert_eq!(context(&ran, "IMPLEMENT#1"), ["spec.md", "acceptance.json", "tasks.yaml"]);
     assert_eq!(context(&ran, "RELEASE#1"), ["spec.md", "acceptance.json", "tasks.yaml"]);
 }
+
+/// Who must report BLOCKED because of what: each is told only what it can judge.
+#[test]
+fn each_role_is_told_when_to_block() {
+    let ran = whole();
+    let (missing, tests, key_tests, issue) = (
+        "if a file in `context_files` is missing",
+        "nothing that could run the tests",
+        "key tests that are missing",
+        "high or critical security issue",
+    );
+    let table: &[(&str, &[&str])] = &[
+        ("INTAKE#1", &[issue]),
+        ("DESIGN#1", &[missing, issue]),
+        ("DESIGN_UI#1", &[missing]),
+        ("PLAN#1", &[missing]),
+        ("IMPLEMENT#1", &[missing, tests, issue]),
+        ("FIX_REVIEW#1", &[missing, tests, issue]),
+        ("REVIEW#1", &[missing, key_tests, issue]),
+        ("QA#1", &[missing, tests, key_tests, issue]),
+        ("SECURITY#1", &[missing, issue]),
+        ("INTEGRATE#1", &[missing, tests]),
+        ("RELEASE#1", &[missing]),
+        ("RELEASE_REPORT#1", &[missing, tests]),
+    ];
+    for (attempt, told) in table {
+        let sent = ran.prompt(attempt, 1);
+        let start = sent.find("Report BLOCKED, never OK").unwrap();
+        let rules = sent[start..].split("\n\n").next().unwrap().replace('\n', " ");
+        for rule in [missing, tests, key_tests, issue] {
+            assert_eq!(rules.contains(rule), told.contains(&rule), "{attempt}, {rule}: {rules}");
+        }
+    }
+}

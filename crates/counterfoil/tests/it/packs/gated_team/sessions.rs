@@ -191,6 +191,7 @@ fn status_json_is_written_by_the_engine_alone() {
     // The Coder declares everything done: the next agent finds what the engine knows.
     let forged = r#"f=$(echo .agents-work/*_play)/status.json; sed -i 's/"completed_tasks": .*/"completed_tasks": ["T-001"],/' $f"#;
     let scenario = Scenario::team().planned().says("Coder", ok()).exec(forged);
+    let scenario = scenario.writes("src/part.rs", "// part\n");
     let ran = watching(scenario, "Reviewer", status("FAIL", "enough"), "").play();
     blocked(&ran, "enough");
     let text = std::fs::read_to_string(kept(&ran)[0].join("status.json")).unwrap();

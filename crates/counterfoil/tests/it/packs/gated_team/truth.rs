@@ -130,7 +130,7 @@ fn every_prompt_says_what_to_fill_in_what_follows_and_when_to_block() {
             "- BLOCKED: ",
             "- NEEDS_INFO: ",
             "- FAIL: ",
-            "Report BLOCKED, never OK, if a file in `context_files` is missing",
+            "Report BLOCKED, never OK, if ",
         ] {
             assert!(sent.contains(part), "{attempt} is not told {part:?}: {sent}");
         }
