@@ -14,7 +14,13 @@ fn script(cli: VendorCli) -> Value {
     let test = "You measure whether a feature holds what was asked for";
     let check = |name: &str| json!([{"mcp": "run_check", "input": {"name": name}}]);
     let hand_in = |when: &str, agent: &str, result: Value| {
-        cli.hand_in(when, &json!({"agent": agent, "status": "success", "result": result}))
+        let result = json!({"agent": agent, "status": "success", "result": result});
+        // Codex cannot be given a schema with an object whose keys are data.
+        if cli == VendorCli::Codex && agent == "implement" {
+            VendorCli::submit(when, &result)
+        } else {
+            cli.hand_in(when, &result)
+        }
     };
     let spec = "# Greet\n\n- REQ-1 greet.sh NAME greets somebody.\n- SC-1 1 of 1 names is greeted.\n- SC-2 It takes 10 ms.\n";
     json!({"replies": [
