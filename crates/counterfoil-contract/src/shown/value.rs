@@ -175,7 +175,9 @@ fn walk(value: &Value, depth: usize, visit: &mut impl FnMut(u64, &[Member])) -> 
                 }
             }
             members.sort_unstable();
-            members.iter().for_each(|member| member.digest.hash(&mut hasher));
+            for member in &members {
+                member.digest.hash(&mut hasher);
+            }
         }
     }
     let digest = hasher.finish();

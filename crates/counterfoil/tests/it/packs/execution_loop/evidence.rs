@@ -167,6 +167,9 @@ fn files_that_a_check_does_not_run_are_nothing_to_ask_about() {
     }
 }
 
+/// A check, the files at the base, and the file that is written.
+type Row<'r> = (&'r str, &'r [(&'r str, &'r str)], (&'r str, &'r str));
+
 #[test]
 fn whoever_writes_what_a_check_runs_decides_nothing() {
     let ci = "checks/test.sh";
@@ -183,7 +186,7 @@ fn whoever_writes_what_a_check_runs_decides_nothing() {
         "echo 'test result: ok. 5 passed; 0 failed; 0 ignored'; exit 0",
     ]
     .map(with);
-    let mut rows: Vec<(&str, &[(&str, &str)], (&str, &str))> =
+    let mut rows: Vec<Row<'_>> =
         ways.iter().map(|text| ("sh checks/test.sh", &base[..], (ci, text.as_str()))).collect();
     let always = "grep -q 2 src/lib.rs\nexit 0\n";
     for check in [
