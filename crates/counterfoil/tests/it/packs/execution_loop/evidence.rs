@@ -171,7 +171,7 @@ fn files_that_a_check_does_not_run_are_nothing_to_ask_about() {
 type Row<'r> = (&'r str, &'r [(&'r str, &'r str)], (&'r str, &'r str));
 
 #[test]
-fn whoever_writes_what_a_check_runs_decides_nothing() {
+fn the_author_of_what_a_check_runs_decides_nothing() {
     let ci = "checks/test.sh";
     let old = "grep -q 1 src/lib.rs\n";
     let base = [(ci, old)];

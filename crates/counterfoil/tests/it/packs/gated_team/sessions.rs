@@ -203,7 +203,7 @@ fn status_json_is_written_by_the_engine_alone() {
 
 #[test]
 fn what_others_make_of_status_json_is_put_right_at_the_next_transition() {
-    // A check of the project writes over it; whoever comes next finds it as it should be.
+    // A check of the project writes over it; the next agent finds it as it should be.
     let mut clumsy = task("T-001", &[]);
     clumsy["checks"] = json!(["cmd: echo '{}' > $(echo .agents-work/*_play)/status.json"]);
     let scenario =
