@@ -31,6 +31,9 @@ pub(super) const MAX_RANGE: i64 = 10_000;
 /// The internal function that sums doubles, including an empty list of them.
 pub(super) const SUM_OF_NUMBERS: &str = "@sum";
 
+/// The internal function for `matches`, which compiles each pattern once.
+pub(super) const MATCHES: &str = "@matches";
+
 /// The internal function that reads a member of an object, or null if it is missing.
 pub(super) const MEMBER_OR_NULL: &str = "@member_or_null";
 
@@ -60,7 +63,8 @@ pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
     for (name, arguments, function) in methods {
         env.add_member_overload(name, name, DYN_TYPE, any(arguments), function)?;
     }
-    let functions: [(&str, usize, Function); 6] = [
+    let functions: [(&str, usize, Function); 7] = [
+        (MATCHES, 2, text::matches),
         ("range", 1, list::range),
         ("json", 1, json::json),
         (MEMBER_OR_NULL, 2, member_or_null),

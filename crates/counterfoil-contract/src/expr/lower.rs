@@ -1,7 +1,7 @@
 //! Lowers a checked expression to the one that is evaluated. Lowering inserts the metering of loops
 //! and applies what the type checker knows and `cel` cannot know.
 
-use super::library::{MEMBER_OR_NULL, SUM_OF_NUMBERS};
+use super::library::{MATCHES, MEMBER_OR_NULL, SUM_OF_NUMBERS};
 use super::loops::appended_mut;
 use super::meter::{METER_COLLECTED, METER_CONTAINER, METER_RANGE};
 use cel::Program;
@@ -56,6 +56,11 @@ fn lower(expr: &mut IdedExpr, notes: &LoweringHints) -> bool {
             }
             if notes.sums_of_numbers.contains(&expr.id) {
                 SUM_OF_NUMBERS.clone_into(&mut call.func_name);
+                is_changed = true;
+            }
+            if call.func_name == "matches" {
+                call.args.splice(0..0, call.target.take().map(|target| *target));
+                MATCHES.clone_into(&mut call.func_name);
                 is_changed = true;
             }
             if let (op::IN, [_, container]) = (call.func_name.as_str(), call.args.as_mut_slice())

@@ -1,11 +1,14 @@
 //! Functions on strings. Positions count characters, as everywhere in CEL.
 
 use super::{
-    FunctionResult, MAX_TEXT_BYTES, arguments, check_text_size, clamped, int_arg, list_arg,
-    list_result, string_arg, string_result,
+    FunctionResult, MAX_TEXT_BYTES, arguments, check_text_size, clamped, function_error, int_arg,
+    list_arg, list_result, string_arg, string_result,
 };
-use cel::common::types::{CelInt, CelString};
+use cel::common::types::{CelBool, CelInt, CelString};
 use cel::common::value::{CowVal, Val};
+use regex::Regex;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
@@ -42,6 +45,34 @@ pub(super) fn lines<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v>
 pub(super) fn trim<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
     let [text] = arguments(args)?;
     string_result("trim", string_arg("trim", text.as_ref())?.trim())
+}
+
+/// The number of compiled patterns that are kept; all are dropped when there are more.
+const MAX_PATTERNS: usize = 256;
+
+thread_local! {
+    /// The patterns that were compiled. A guard matches the same ones many times.
+    static PATTERNS: RefCell<HashMap<String, Regex>> = RefCell::default();
+}
+
+/// `matches`: whether a text has a match of a regular expression.
+pub(super) fn matches<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
+    let [text, pattern] = arguments(args)?;
+    let (text, pattern) =
+        (string_arg("matches", text.as_ref())?, string_arg("matches", pattern.as_ref())?);
+    let found = PATTERNS.with_borrow_mut(|patterns| {
+        if let Some(known) = patterns.get(pattern) {
+            return Ok(known.is_match(text));
+        }
+        let compiled = Regex::new(pattern).map_err(|error| {
+            function_error("matches", format!("'{pattern}' not a valid regex:\n{error}"))
+        })?;
+        if patterns.len() >= MAX_PATTERNS {
+            patterns.clear();
+        }
+        Ok(patterns.entry(pattern.to_owned()).or_insert(compiled).is_match(text))
+    });
+    Ok(CowVal::owned(CelBool::from(found?)))
 }
 
 pub(super) fn lower_ascii<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
