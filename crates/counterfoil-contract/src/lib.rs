@@ -91,6 +91,8 @@ pub mod suggest;
 pub mod text;
 pub mod typed;
 mod validate;
+#[cfg(feature = "rules")]
+mod wording;
 
 pub use check::Rejection;
 pub use code::Code;

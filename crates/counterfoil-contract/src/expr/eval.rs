@@ -1,6 +1,6 @@
 //! Evaluation of checked expressions.
 
-use super::library;
+use super::library::{self, PATTERN_FUNCTION};
 use super::lower::ExprCode;
 use super::meter::metered;
 use super::types::Type;
@@ -97,7 +97,7 @@ fn error_message(error: &ExecutionError) -> String {
         ExecutionError::IndexOutOfBounds(_) => "it reads past the end of a list".into(),
         ExecutionError::NoSuchKey(key) => format!("`{key}` is missing"),
         ExecutionError::Overflow(..) => "a number is too large to calculate with".into(),
-        ExecutionError::FunctionError { function, message } if function == "matches" => {
+        ExecutionError::FunctionError { function, message } if function == PATTERN_FUNCTION => {
             format!("the pattern is not a regular expression: {message}")
         }
         ExecutionError::FunctionError { function, .. }
@@ -134,11 +134,7 @@ fn is_mixed(left: &CelValue, right: &CelValue) -> bool {
 
 /// Checks that a string is a valid regular expression; an error is a message that says why not.
 pub(super) fn validate_pattern(pattern: &str) -> Result<(), String> {
-    static MATCHES: LazyLock<Option<Program>> =
-        LazyLock::new(|| ENV.compile("''.matches(pattern)").ok());
-    let Some(program) = MATCHES.as_ref() else { return Ok(()) };
-    let pattern = CelValue::String(Arc::new(pattern.to_owned()));
-    run(program.expression(), [("pattern", pattern)]).map(|_| ())
+    library::check_pattern(pattern).map_err(|error| error_message(&error))
 }
 
 /// Converts a CEL value to JSON. Object keys are sorted, because CEL keeps no order.

@@ -23,12 +23,13 @@ enum CallStyle {
 }
 
 /// All functions: the name, how the function is called, and an example of a call.
-const FUNCTIONS: [(&str, CallStyle, &str); 32] = [
+const FUNCTIONS: [(&str, CallStyle, &str); 37] = [
     ("size", CallStyle::Either(1), "size(value)"),
     ("contains", CallStyle::Method(1), "text.contains(part)"),
     ("startsWith", CallStyle::Method(1), "text.startsWith(part)"),
     ("endsWith", CallStyle::Method(1), "text.endsWith(part)"),
     ("matches", CallStyle::Either(2), "text.matches(pattern)"),
+    ("findAll", CallStyle::Method(1), "text.findAll(pattern)"),
     ("indexOf", CallStyle::Method(1), "text.indexOf(part)"),
     ("substring", CallStyle::Method(2), "text.substring(from, to)"),
     ("split", CallStyle::Method(1), "text.split(separator)"),
@@ -46,6 +47,10 @@ const FUNCTIONS: [(&str, CallStyle, &str); 32] = [
     ("put", CallStyle::Method(2), "object.put(key, value)"),
     ("range", CallStyle::Function(1), "range(count)"),
     ("json", CallStyle::Function(1), "json(value)"),
+    ("reportsFailure", CallStyle::Function(1), "reportsFailure(value)"),
+    ("reportsNothing", CallStyle::Function(1), "reportsNothing(value)"),
+    ("reportsRejection", CallStyle::Function(1), "reportsRejection(value)"),
+    ("reportsSevere", CallStyle::Function(1), "reportsSevere(value)"),
     ("int", CallStyle::Function(1), "int(value)"),
     ("double", CallStyle::Function(1), "double(value)"),
     ("string", CallStyle::Function(1), "string(value)"),
@@ -84,12 +89,12 @@ impl Checker<'_> {
             );
             return Inferred::from_type(Type::Any);
         }
-        if name == "json" {
-            // json() accepts null.
+        // These take any value, null too.
+        if name == "json" || name.starts_with("reports") {
             for arg in args {
                 self.expr(arg, scope);
             }
-            return Inferred::from_type(Type::text());
+            return Inferred::from_type(if name == "json" { Type::text() } else { Type::Bool });
         }
         let types: Vec<Type> = args
             .iter()
@@ -102,7 +107,10 @@ impl Checker<'_> {
             .collect();
         Inferred::from_type(match (name, types.as_slice()) {
             ("size", _) => self.size(id, &types),
-            ("matches", _) => self.pattern(id, &args, &types),
+            ("matches", _) => self.pattern(id, name, &args, &types, Type::Bool),
+            ("findAll", _) => {
+                self.pattern(id, name, &args, &types, Type::List(Type::text().into()))
+            }
             ("contains" | "startsWith" | "endsWith", _) => {
                 self.string_function(id, name, &types, Type::Bool)
             }
@@ -145,8 +153,16 @@ impl Checker<'_> {
         Type::Int
     }
 
-    fn pattern(&mut self, id: u64, args: &[&IdedExpr], types: &[Type]) -> Type {
-        let ty = self.string_function(id, "matches", types, Type::Bool);
+    /// Checks a function whose last argument is a regular expression.
+    fn pattern(
+        &mut self,
+        id: u64,
+        name: &str,
+        args: &[&IdedExpr],
+        types: &[Type],
+        result: Type,
+    ) -> Type {
+        let ty = self.string_function(id, name, types, result);
         if let Some(Ast::Literal(LiteralValue::String(pattern))) = args.last().map(|arg| &arg.expr)
             && let Err(why) = validate_pattern(pattern.inner())
         {

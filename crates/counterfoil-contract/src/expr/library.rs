@@ -9,6 +9,9 @@ mod json;
 mod list;
 mod object;
 mod text;
+mod wording;
+
+pub(super) use text::{PATTERN_FUNCTION, check_pattern};
 
 use super::meter::{
     self, METER_COLLECTED, METER_CONTAINER, METER_RANGE, meter_collected, meter_container,
@@ -41,7 +44,7 @@ type FunctionResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 /// Adds the functions to an environment.
 pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
-    let methods: [(&str, usize, Function); 16] = [
+    let methods: [(&str, usize, Function); 17] = [
         ("split", 1, text::split),
         ("lines", 0, text::lines),
         ("trim", 0, text::trim),
@@ -51,6 +54,7 @@ pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
         ("slug", 0, text::slug),
         ("indexOf", 1, text::index_of),
         ("substring", 2, text::substring),
+        ("findAll", 1, text::find_all),
         ("join", 1, text::join),
         ("flatten", 0, list::flatten),
         ("distinct", 0, list::distinct),
@@ -63,10 +67,14 @@ pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
     for (name, arguments, function) in methods {
         env.add_member_overload(name, name, DYN_TYPE, any(arguments), function)?;
     }
-    let functions: [(&str, usize, Function); 7] = [
+    let functions: [(&str, usize, Function); 11] = [
         (MATCHES, 2, text::matches),
         ("range", 1, list::range),
         ("json", 1, json::json),
+        ("reportsFailure", 1, wording::reports_failure),
+        ("reportsNothing", 1, wording::reports_nothing),
+        ("reportsRejection", 1, wording::reports_rejection),
+        ("reportsSevere", 1, wording::reports_severe),
         (MEMBER_OR_NULL, 2, member_or_null),
         (METER_RANGE, 1, meter_range),
         (METER_CONTAINER, 1, meter_container),

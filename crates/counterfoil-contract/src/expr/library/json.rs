@@ -6,6 +6,7 @@ use crate::expr::path::quoted;
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelNull, CelString};
 use cel::common::value::{CowVal, Val};
+use serde_json::Value;
 
 /// `json(value)`: any value as compact JSON with sorted object keys.
 pub(super) fn json<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
@@ -22,6 +23,57 @@ pub(super) fn key(function: &'static str, value: &dyn Val) -> Result<String, Exe
     writer.write(value)?;
     meter::count_text_read(writer.text.len())?;
     Ok(writer.text)
+}
+
+/// A value as JSON.
+///
+/// The recursion is bounded: the depth of JSON input and of expressions is limited.
+pub(super) fn to_value(function: &'static str, value: &dyn Val) -> Result<Value, ExecutionError> {
+    if let Some(text) = value.downcast_ref::<CelString>() {
+        meter::count_text_read(text.inner().len())?;
+        return Ok(Value::from(text.inner()));
+    }
+    meter::count_steps(1)?;
+    if let Some(list) = value.downcast_ref::<CelList>() {
+        let items = list.inner().iter().map(|item| to_value(function, item.as_ref()));
+        return Ok(Value::Array(items.collect::<Result<_, _>>()?));
+    }
+    if let Some(map) = value.downcast_ref::<CelMap>() {
+        let members = sorted_members(function, map)?;
+        let members = members
+            .into_iter()
+            .map(|(name, value)| Ok((name.to_owned(), to_value(function, value)?)));
+        return Ok(Value::Object(members.collect::<Result<_, ExecutionError>>()?));
+    }
+    if let Some(number) = value.downcast_ref::<CelDouble>() {
+        return Ok(Value::from(*number.inner()));
+    }
+    if let Some(int) = value.downcast_ref::<CelInt>() {
+        return Ok(Value::from(*int.inner()));
+    }
+    if let Some(flag) = value.downcast_ref::<CelBool>() {
+        return Ok(Value::from(*flag.inner()));
+    }
+    if value.downcast_ref::<CelNull>().is_some() {
+        return Ok(Value::Null);
+    }
+    Err(function_error(function, format!("{function}() cannot read this value")))
+}
+
+/// The members of an object, sorted by name.
+fn sorted_members<'a, 'v>(
+    function: &str,
+    map: &'a CelMap<'v>,
+) -> Result<Vec<(&'a str, &'a (dyn Val + 'v))>, ExecutionError> {
+    let mut members = Vec::with_capacity(map.inner().len());
+    for (name, value) in map.inner() {
+        let Some(name) = name.inner().downcast_ref::<CelString>() else {
+            return Err(function_error(function, "an object has a key that is not a string"));
+        };
+        members.push((name.inner(), value.as_ref()));
+    }
+    members.sort_unstable_by_key(|(name, _)| *name);
+    Ok(members)
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -105,25 +157,14 @@ impl Writer {
     }
 
     fn object(&mut self, map: &CelMap<'_>) -> Result<(), ExecutionError> {
-        let mut members = Vec::with_capacity(map.inner().len());
-        for (name, value) in map.inner() {
-            let Some(name) = name.inner().downcast_ref::<CelString>() else {
-                return Err(function_error(
-                    self.function,
-                    "an object has a key that is not a string",
-                ));
-            };
-            members.push((name.inner(), value));
-        }
-        members.sort_unstable_by_key(|(name, _)| *name);
         self.text.push('{');
-        for (index, (name, value)) in members.into_iter().enumerate() {
+        for (index, (name, value)) in sorted_members(self.function, map)?.into_iter().enumerate() {
             if index > 0 {
                 self.text.push(',');
             }
             self.text(name)?;
             self.text.push(':');
-            self.write(value.as_ref())?;
+            self.write(value)?;
         }
         self.text.push('}');
         Ok(())

@@ -4,6 +4,7 @@ use super::{
     FunctionResult, MAX_TEXT_BYTES, arguments, check_text_size, clamped, function_error, int_arg,
     list_arg, list_result, string_arg, string_result,
 };
+use cel::ExecutionError;
 use cel::common::types::{CelBool, CelInt, CelString};
 use cel::common::value::{CowVal, Val};
 use regex::Regex;
@@ -58,21 +59,43 @@ thread_local! {
 /// `matches`: whether a text has a match of a regular expression.
 pub(super) fn matches<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
     let [text, pattern] = arguments(args)?;
-    let (text, pattern) =
-        (string_arg("matches", text.as_ref())?, string_arg("matches", pattern.as_ref())?);
-    let found = PATTERNS.with_borrow_mut(|patterns| {
+    let text = string_arg("matches", text.as_ref())?;
+    let pattern = compiled(string_arg("matches", pattern.as_ref())?)?;
+    Ok(CowVal::owned(CelBool::from(pattern.is_match(text))))
+}
+
+/// `findAll`: the matches of a regular expression in a text, or what its first group matches.
+pub(super) fn find_all<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
+    let [text, pattern] = arguments(args)?;
+    let text = string_arg("findAll", text.as_ref())?;
+    let pattern = compiled(string_arg("findAll", pattern.as_ref())?)?;
+    let found = pattern.captures_iter(text).filter_map(|found| found.get(1).or(found.get(0)));
+    check_text_size("findAll", text.len())?;
+    list_result("findAll", found.map(|found| boxed(found.as_str())))
+}
+
+/// The function that errors about patterns name: `matches` and `findAll` share it.
+pub(in crate::expr) const PATTERN_FUNCTION: &str = "@pattern";
+
+/// Checks that a text is a regular expression.
+pub(in crate::expr) fn check_pattern(pattern: &str) -> Result<(), ExecutionError> {
+    compiled(pattern).map(|_| ())
+}
+
+/// A pattern, compiled once.
+fn compiled(pattern: &str) -> Result<Regex, ExecutionError> {
+    PATTERNS.with_borrow_mut(|patterns| {
         if let Some(known) = patterns.get(pattern) {
-            return Ok(known.is_match(text));
+            return Ok(known.clone());
         }
         let compiled = Regex::new(pattern).map_err(|error| {
-            function_error("matches", format!("'{pattern}' not a valid regex:\n{error}"))
+            function_error(PATTERN_FUNCTION, format!("'{pattern}' not a valid regex:\n{error}"))
         })?;
         if patterns.len() >= MAX_PATTERNS {
             patterns.clear();
         }
-        Ok(patterns.entry(pattern.to_owned()).or_insert(compiled).is_match(text))
-    });
-    Ok(CowVal::owned(CelBool::from(found?)))
+        Ok(patterns.entry(pattern.to_owned()).or_insert(compiled).clone())
+    })
 }
 
 pub(super) fn lower_ascii<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
