@@ -28,6 +28,7 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
+use std::sync::LazyLock;
 
 /// The maximum number of globs in a list.
 const MAX_GLOBS: usize = 2_000;
@@ -49,7 +50,11 @@ pub struct DefaultProtection {
 
 /// All paths that are protected by default. The list is in a file of its own because it names
 /// third-party products.
-pub fn defaults() -> Vec<DefaultProtection> {
+pub fn defaults() -> &'static [DefaultProtection] {
+    &DEFAULTS
+}
+
+static DEFAULTS: LazyLock<Vec<DefaultProtection>> = LazyLock::new(|| {
     let mut what = "";
     let mut list = Vec::new();
     for line in include_str!("protect/defaults.txt").lines().map(str::trim) {
@@ -60,7 +65,11 @@ pub fn defaults() -> Vec<DefaultProtection> {
         }
     }
     list
-}
+});
+
+/// The defaults, compiled once: every step is checked against them.
+static DEFAULT_GLOBS: LazyLock<Result<Globs, RuleError>> =
+    LazyLock::new(|| Globs::new("defaults", DEFAULTS.iter().map(|default| default.glob)));
 
 /// A forbidden change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,9 +110,7 @@ pub struct WriteRules {
     protect: Globs,
     /// The indices of those globs in `protect` that begin with `!`.
     exceptions: HashSet<usize>,
-    defaults: Globs,
-    /// What each default protects, in the order of the defaults.
-    default_names: Vec<&'static str>,
+    defaults: &'static Globs,
     workflow_files: HashSet<PathBuf>,
 }
 
@@ -119,7 +126,6 @@ impl WriteRules {
         protect: &[String],
         workflow_files: &[String],
     ) -> Result<Self, RuleError> {
-        let defaults = defaults();
         Ok(Self {
             writes: writes.map(|globs| Globs::new("writes", globs)).transpose()?,
             protect: Globs::new(
@@ -127,8 +133,7 @@ impl WriteRules {
                 protect.iter().map(|glob| glob.strip_prefix('!').unwrap_or(glob)),
             )?,
             exceptions: (0..protect.len()).filter(|at| protect[*at].starts_with('!')).collect(),
-            defaults: Globs::new("defaults", defaults.iter().map(|default| default.glob))?,
-            default_names: defaults.iter().map(|default| default.what).collect(),
+            defaults: DEFAULT_GLOBS.as_ref().map_err(RuleError::clone)?,
             workflow_files: workflow_files.iter().filter_map(|path| normalize(path)).collect(),
         })
     }
@@ -203,7 +208,7 @@ impl WriteRules {
             let name = self.defaults.literals.get(*index).and_then(|literals| literals.last());
             !is_spelled_out(name.map_or(file, OsStr::new))
         })?;
-        self.default_names.get(index).copied().map(ForbiddenReason::Default)
+        DEFAULTS.get(index).map(|default| ForbiddenReason::Default(default.what))
     }
 }
 

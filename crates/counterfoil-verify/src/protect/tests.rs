@@ -217,7 +217,7 @@ fn the_defaults_are_read_and_each_matches_something() {
     for DefaultProtection { glob, what } in list {
         assert!(!what.is_empty(), "{glob}");
         let path = glob.replace("**/", "").replace("/**", "/x").replace('*', "x");
-        assert_eq!(why(&rules(None, &[], &[]), &path), what, "{path}");
+        assert_eq!(why(&rules(None, &[], &[]), &path), *what, "{path}");
     }
 }
 
