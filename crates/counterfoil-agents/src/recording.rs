@@ -17,6 +17,7 @@ pub use replay::{
     NOT_VALIDATED, RecordedOutput, ReplayedReply, RuleMismatch, detect_programs, replay_attempt,
 };
 
+use counterfoil_contract::policy::UnknownFields;
 use counterfoil_contract::{Context, Definition, Violation};
 use counterfoil_flow::{AssignedAgent, QuotedValue, Usage};
 use counterfoil_process::Exit;
@@ -67,6 +68,9 @@ pub struct Attempt {
     /// The contract of the result, as `id@version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<String>,
+    /// What followed from fields that the contract does not define.
+    #[serde(default, skip_serializing_if = "UnknownFields::are_kept")]
+    pub unknown_fields: UnknownFields,
     /// The further rules for the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,

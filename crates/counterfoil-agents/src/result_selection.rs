@@ -8,6 +8,7 @@
 //! earlier result of the run, the agent is asked once: the report is rejected with a question.
 
 use crate::submissions::Submission;
+use counterfoil_contract::policy::UnknownFields;
 use counterfoil_contract::question::{ask_about_copy, contradiction, is_copy};
 use counterfoil_contract::shown::Shown;
 use counterfoil_contract::text::pluralize;
@@ -55,6 +56,7 @@ pub struct ResultSelector<'c> {
 
 impl<'c> ResultSelector<'c> {
     /// A selector for an attempt. `prompt` is the first prompt: later ones quote the agent's own
+    policy: Policy,
     /// replies. `quotes` are the values of the run that it contains.
     pub fn new(
         contract: &'c Contract,
@@ -74,14 +76,22 @@ impl<'c> ResultSelector<'c> {
     }
 
     /// Selects the result of the next reply.
+            policy: contract.policy().clone(),
     pub fn select(&mut self, candidates: ResultCandidates<'_>) -> SelectedResult {
         let policy = match candidates.context {
-            Some(context) => self.contract.policy().with_context(context),
-            None => self.contract.policy().clone(),
+            Some(context) => self.policy.with_context(context),
+            None => self.policy.clone(),
         };
         let mut text = self.contract.check_bytes_shown(candidates.text, &policy, &self.shown);
         apply_rules(self.rules, self.contract, &mut text);
         let submitted: Vec<Report> =
+    /// The same selector with another answer to unknown fields than the contract's.
+    #[must_use]
+    pub fn with_unknown_fields(mut self, unknown_fields: UnknownFields) -> Self {
+        self.policy.unknown_fields = unknown_fields;
+        self
+    }
+
             candidates.submissions.iter().map(|one| self.validate(&one.value, &policy)).collect();
         let structured = candidates.structured.map(|value| self.validate(value, &policy));
         let selected = self.select_channel(text, submitted, structured, candidates.text);

@@ -14,6 +14,7 @@ use crate::definition::Rule;
 use crate::policy::Coerce;
 use crate::render::prompt::frame_result;
 use crate::reporting::validate_value;
+use crate::schema::closed;
 use jsonschema::canonical::{self, CanonicalSchema, Containment};
 use serde::Serialize;
 use serde_json::Value;
@@ -143,9 +144,9 @@ fn policy(old: &Contract, new: &Contract, breaks: &mut Vec<Break>) {
     }
 }
 
-/// The schema that a reader applies. A closed contract rejects unknown fields.
+/// The schema that a reader applies.
 fn read_by(contract: &Contract) -> Value {
-    if contract.policy().closed {
+    if contract.policy().refuses_unknown_fields() {
         closed(contract.raw_schema())
     } else {
         contract.raw_schema().clone()
@@ -248,39 +249,6 @@ fn without_notes(schema: &Value) -> Value {
                 .collect(),
         ),
         Value::Array(items) => Value::Array(items.iter().map(without_notes).collect()),
-        other => other.clone(),
-    }
-}
-
-/// The schema with all objects closed to unknown fields.
-fn closed(schema: &Value) -> Value {
-    match schema {
-        Value::Object(map) => {
-            let mut out: serde_json::Map<String, Value> = map
-                .iter()
-                .map(|(key, value)| {
-                    let value = match key.as_str() {
-                        "enum" | "const" | "default" | "examples" | "required" => value.clone(),
-                        // A property may have the name of a keyword.
-                        "properties" | "$defs" | "patternProperties" => Value::Object(
-                            value
-                                .as_object()
-                                .into_iter()
-                                .flatten()
-                                .map(|(name, schema)| (name.clone(), closed(schema)))
-                                .collect(),
-                        ),
-                        _ => closed(value),
-                    };
-                    (key.clone(), value)
-                })
-                .collect();
-            if out.contains_key("properties") && !out.contains_key("additionalProperties") {
-                out.insert("additionalProperties".into(), Value::Bool(false));
-            }
-            Value::Object(out)
-        }
-        Value::Array(items) => Value::Array(items.iter().map(closed).collect()),
         other => other.clone(),
     }
 }

@@ -9,7 +9,8 @@ use crate::display::Display;
 use crate::expr::Type;
 #[cfg(feature = "rules")]
 use crate::expr::{Expr, Expression};
-use crate::policy::{Framing, Policy};
+use crate::policy::{Framing, Policy, UnknownFields};
+use crate::problem::LoadError;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -101,6 +102,16 @@ impl Contract {
     /// How strictly a text is read.
     pub fn policy(&self) -> &Policy {
         &self.definition.policy
+    }
+
+    /// The same contract with another answer to unknown fields.
+    ///
+    /// # Errors
+    ///
+    /// If an example of the contract has a field that is refused.
+    pub fn with_unknown_fields(&self, unknown_fields: UnknownFields) -> Result<Self, LoadError> {
+        let policy = self.policy().with_unknown_fields(unknown_fields);
+        Self::compile(Definition { policy, ..self.definition.clone() })
     }
 
     /// The definition that was compiled.

@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::str::FromStr;
 use std::sync::Arc;
 use strum::IntoStaticStr;
@@ -84,6 +85,26 @@ pub enum Truncated {
     /// What is open at its end is closed, as far as only closing marks are missing. Part of the
     /// repairs, so nothing without `repair: syntax`.
     Accept,
+}
+
+/// What follows from a field that the contract does not define and that has a value. One without a
+/// value (null, or an empty text, list or object) says nothing and is only noted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnknownFields {
+    /// It is kept, with a warning. Nothing reads it.
+    #[default]
+    Keep,
+    /// The result is rejected: what nothing reads may be what matters.
+    Refuse,
+}
+
+impl UnknownFields {
+    /// Whether they are kept.
+    #[allow(clippy::trivially_copy_pass_by_ref)] // The form that serde needs.
+    pub fn are_kept(&self) -> bool {
+        *self == Self::Keep
+    }
 }
 
 /// Which values may be converted to the type that the schema requires. Each conversion is recorded.
@@ -177,6 +198,9 @@ pub struct Policy {
     pub several: Several,
     /// Reject fields that the contract does not define.
     pub closed: bool,
+    /// What follows from fields that the contract does not define and that have a value.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unknown_fields: UnknownFields,
     /// Reject placeholders of a template such as `<path>`.
     pub placeholders: bool,
     /// Allow no defaults, repairs, coercions or duplicate keys.
@@ -193,6 +217,17 @@ pub struct Policy {
 /// The highest depth limit that a policy can set, so that no input exhausts the validator's stack.
 pub const MAX_DEPTH: usize = 512;
 
+/// Whether a value says nothing.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(_) | Value::Number(_) => false,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+    }
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -208,6 +243,7 @@ impl Default for Policy {
             salvage: Vec::new(),
             several: Several::Last,
             closed: false,
+            unknown_fields: UnknownFields::Keep,
             placeholders: true,
             strict: false,
             max_bytes: 64 * 1024 * 1024,
@@ -235,6 +271,22 @@ impl Policy {
     #[must_use]
     pub fn with_context(&self, context: &Arc<Context>) -> Self {
         Self { context: Some(Arc::clone(context)), ..self.clone() }
+    }
+
+    /// The same policy with another answer to unknown fields.
+    #[must_use]
+    pub fn with_unknown_fields(&self, unknown_fields: UnknownFields) -> Self {
+        Self { unknown_fields, ..self.clone() }
+    }
+
+    /// Whether unknown fields are refused, at least those that have a value.
+    pub(crate) fn refuses_unknown_fields(&self) -> bool {
+        self.closed || self.unknown_fields == UnknownFields::Refuse
+    }
+
+    /// Whether an unknown field with this value is refused.
+    pub(crate) fn refuses_unknown(&self, value: &Value) -> bool {
+        self.closed || (self.unknown_fields == UnknownFields::Refuse && !is_empty(value))
     }
 
     pub(crate) fn repairs(&self) -> bool {

@@ -29,6 +29,58 @@ fn is_n_of_m(text: &str) -> bool {
         .is_some_and(|(n, m)| 1 <= n && n <= m)
 }
 
+/// The schema with all objects closed to unknown fields.
+pub(crate) fn closed(schema: &Value) -> Value {
+    match schema {
+        Value::Object(map) => {
+            let mut out: serde_json::Map<String, Value> = map
+                .iter()
+                .map(|(key, value)| {
+                    let value = match key.as_str() {
+                        "enum" | "const" | "default" | "examples" | "required" => value.clone(),
+                        // A property may have the name of a keyword.
+                        "properties" | "$defs" | "patternProperties" => Value::Object(
+                            value
+                                .as_object()
+                                .into_iter()
+                                .flatten()
+                                .map(|(name, schema)| (name.clone(), closed(schema)))
+                                .collect(),
+                        ),
+                        _ => closed(value),
+                    };
+                    (key.clone(), value)
+                })
+                .collect();
+            if out.contains_key("properties") && !out.contains_key("additionalProperties") {
+                out.insert("additionalProperties".into(), Value::Bool(false));
+            }
+            Value::Object(out)
+        }
+        Value::Array(items) => Value::Array(items.iter().map(closed).collect()),
+        other => other.clone(),
+    }
+}
+
+/// Whether closing every object of a schema closes it to unknown fields and to nothing else: no
+/// object gets its fields from several places.
+pub(crate) fn is_closable(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => {
+            let composes = ["allOf", "if", "not", "dependentSchemas"];
+            let adds = ["anyOf", "oneOf", "$ref"];
+            let is_object = map.get("properties").is_some_and(Value::is_object);
+            !composes
+                .iter()
+                .any(|keyword| map.get(*keyword).is_some_and(|value| !value.is_string()))
+                && !(is_object && adds.iter().any(|keyword| map.contains_key(*keyword)))
+                && map.values().all(is_closable)
+        }
+        Value::Array(items) => items.iter().all(is_closable),
+        _ => true,
+    }
+}
+
 /// Compiles a schema. A reference to another document or an endless reference is a problem.
 pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
     if let Some((place, reference)) = outside_reference(schema) {

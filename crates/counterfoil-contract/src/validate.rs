@@ -155,8 +155,9 @@ pub(crate) fn validate(
         if found.iter().any(|violation| violation.pointer == *pointer) {
             continue;
         }
-        let note = describe::unknown_field(pointer, contract.ty(), policy.closed, &spans);
-        if policy.closed {
+        let refused = value.pointer(pointer).is_some_and(|value| policy.refuses_unknown(value));
+        let note = describe::unknown_field(pointer, contract.ty(), refused, &spans);
+        if refused {
             found.push(note);
         } else {
             warnings.push(note);

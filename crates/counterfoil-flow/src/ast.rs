@@ -55,6 +55,7 @@ pub(crate) struct Agent<'n> {
     pub(crate) settings: Settings<'n>,
     pub(crate) access: Option<SpannedStr<'n>>,
     pub(crate) writes: Option<&'n Node>,
+    pub(crate) unknown_fields: Option<SpannedStr<'n>>,
 }
 
 /// The settings that an agent declaration and a state using the agent have in common.

@@ -228,11 +228,15 @@ impl AttemptMessage {
                     .into_iter()
                     .map(|rule| bound_rule(rule, workflow, &self.machine, &self.state))
                     .collect::<Result<_, _>>()?;
+                let contract = workflow
+                    .contract_of(&work.agent, &work.contract)
+                    .cloned()
+                    .ok_or(ResolveError::UnknownContract { reference: work.contract })?;
                 AttemptWork::Agent(Box::new(AgentWork {
                     agent: work.agent,
                     prompt: work.prompt,
                     quotes: work.quotes,
-                    contract: compiled(work.contract)?,
+                    contract,
                     access: work.access,
                     workspace: work.workspace,
                     claims: work.claims,

@@ -119,6 +119,7 @@ fn check_with(
         registry: registry.clone(),
         read: one_file(file, &text),
         contracts: BTreeMap::new(),
+        refusing: BTreeMap::new(),
         broken: BTreeSet::new(),
         templates: BTreeMap::new(),
         prompts: BTreeMap::new(),
@@ -182,6 +183,8 @@ struct Checker<'n> {
     read: BTreeMap<String, String>,
     /// The contracts used so far, by reference.
     contracts: BTreeMap<String, Arc<Contract>>,
+    /// Those that refuse unknown fields for some agents, by reference.
+    refusing: BTreeMap<String, Arc<Contract>>,
     /// The workflow's own contracts that do not load; a finding has been reported for each.
     broken: BTreeSet<String>,
     /// The templates compiled so far, by file; `None` for one with reported problems.
@@ -336,6 +339,7 @@ impl<'n> Checker<'n> {
         if let (Some(name), Some(contract)) = (agent.contract, &contract) {
             self.artifact_contracts(name, contract);
         }
+        let contract = contract.map(|contract| self.read_by(contract, agent.unknown_fields));
         let prompt = agent.prompt.and_then(|name| self.file_template(name));
         let access = match agent.access.map(|name| (name, name.text)) {
             None => Access::default(),

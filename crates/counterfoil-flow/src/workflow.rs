@@ -127,7 +127,7 @@ pub enum Term {
 /// An agent: its prompt, its contract and its permissions.
 #[derive(Debug)]
 pub struct Role {
-    /// The contract of the result.
+    /// The contract of the result. Its policy has the agent's answer to unknown fields.
     pub contract: Arc<Contract>,
     /// The prompt.
     pub prompt: Template,

@@ -2,6 +2,7 @@
 
 use super::{Attempt, RecordedViolation, Rule};
 use counterfoil_contract::expr::{Expression, Scope};
+use counterfoil_contract::policy::UnknownFields;
 use counterfoil_flow::{
     AssignedAgent, AttemptWork, BoundRule, Command, Event, QuotedValue, Reply, RunState, Usage,
     Workflow, decide,
@@ -55,6 +56,7 @@ impl<'w> Recorder<'w> {
                     agent: agent.clone(),
                     assigned: self.assigned.get(agent).cloned(),
                     contract: contract.clone(),
+                    unknown_fields: self.unknown_fields(agent),
                     rules,
                     quotes,
                     ..Attempt::default()
@@ -92,6 +94,12 @@ impl<'w> Recorder<'w> {
             .collect();
         let open = all - ended.len();
         (ended, open)
+    }
+
+    /// What the workflow says of unknown fields in the results of an agent.
+    fn unknown_fields(&self, agent: &str) -> UnknownFields {
+        let role = self.workflow.and_then(|workflow| workflow.agents.get(agent));
+        role.map(|role| role.contract.policy().unknown_fields).unwrap_or_default()
     }
 
     fn find(&mut self, attempt: &str) -> Option<&mut CollectedAttempt> {

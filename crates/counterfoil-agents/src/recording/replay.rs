@@ -250,8 +250,13 @@ pub fn replay_attempt(
     let (mut replayed, mut replies) = (Vec::new(), Vec::new());
     let (mut meter, mut conversation) = (UsageMeter::default(), None);
     let first_prompt = outputs.first().map(|output| output.prompt.as_str()).unwrap_or_default();
-    let mut selector = contract
-        .map(|contract| ResultSelector::new(contract, &rules, first_prompt, &attempt.quotes));
+    let mut selector = contract.map(|contract| {
+        let selector = ResultSelector::new(contract, &rules, first_prompt, &attempt.quotes);
+        if attempt.unknown_fields.are_kept() {
+            return selector;
+        }
+        selector.with_unknown_fields(attempt.unknown_fields)
+    });
     for (reply, output) in attempt.replies.iter().zip(outputs) {
         if conversation != reply.conversation {
             meter = UsageMeter::default();
@@ -378,6 +383,7 @@ fn status_name(status: Status) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use counterfoil_contract::policy::UnknownFields;
     use counterfoil_contract::{Definition, Framing};
     use serde_json::json;
 
@@ -406,6 +412,23 @@ mod tests {
             ..RecordedOutput::default()
         };
         (attempt, replies.iter().map(|(text, _)| output(text)).collect())
+    }
+
+    #[test]
+    fn a_field_that_was_refused_is_refused_again() {
+        let hidden = r#"{"ok": true, "findings": ["critical"]}"#;
+        let (mut attempt, output) = attempt("contract", &[(hidden, "rejected")]);
+        let outcome = |attempt: &Attempt| {
+            let (after, _) = replay_attempt(attempt, Some(&contract(&["ok"])), &output).unwrap();
+            after.result.outcome
+        };
+        assert_eq!(outcome(&attempt).as_deref(), Some("accepted"));
+        attempt.unknown_fields = UnknownFields::Refuse;
+        assert_eq!(outcome(&attempt).as_deref(), Some("contract"));
+        let recorded = serde_json::to_value(&attempt).unwrap();
+        assert_eq!(recorded["unknown_fields"], "refuse");
+        let older = serde_json::to_value(Attempt::default()).unwrap();
+        assert!(older.get("unknown_fields").is_none());
     }
 
     /// The outcome and the statuses of the replies.

@@ -116,6 +116,8 @@ fn policy_summary(contract: &Contract) -> String {
     }
     if policy.closed {
         parts.push("closed to unknown fields".into());
+    } else if policy.refuses_unknown_fields() {
+        parts.push("refuses unknown fields that have a value".into());
     }
     parts.join(", ")
 }

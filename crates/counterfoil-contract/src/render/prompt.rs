@@ -49,6 +49,7 @@ pub fn suffix(contract: &Contract, delivery: Delivery) -> String {
     if let Some(object) = contract.asked_type().object() {
         text.push_str("\nFields:\n");
         write_fields(object, 0, &mut text);
+        text.push_str(&other_fields(contract));
     }
     let rules = rules(contract);
     if !rules.is_empty() {
@@ -237,6 +238,40 @@ fn write_fields(object: &ObjectType, depth: usize, text: &mut String) {
             if let Some(inner) = inner {
                 write_fields(inner, depth + 1, text);
             }
+        }
+    }
+}
+
+/// The sentence about fields that are not listed; empty if they are not refused.
+fn other_fields(contract: &Contract) -> String {
+    if !contract.policy().refuses_unknown_fields() {
+        return String::new();
+    }
+    let mut open = Vec::new();
+    add_open_fields(contract.asked_type(), &mut open);
+    let except = match open.as_slice() {
+        [] => String::new(),
+        fields => format!(", except inside of {}", fields.join(", ")),
+    };
+    format!("A result with other fields is refused{except}.\n")
+}
+
+/// Adds the names of the fields in which the contract allows any field.
+fn add_open_fields(ty: &Type, names: &mut Vec<String>) {
+    let item = ty.items().unwrap_or(ty);
+    let Some(object) = item.object() else { return };
+    for (name, field) in object.in_order() {
+        let inner = field.ty.items().unwrap_or(&field.ty);
+        let is_open = inner.alternatives().iter().any(|ty| match ty {
+            Type::Object(object) => object.open,
+            Type::Map(_) | Type::Any => true,
+            _ => false,
+        });
+        let name = format!("`{name}`");
+        if !is_open {
+            add_open_fields(inner, names);
+        } else if !names.contains(&name) {
+            names.push(name);
         }
     }
 }

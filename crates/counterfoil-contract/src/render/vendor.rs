@@ -8,7 +8,7 @@ mod strict;
 pub use raise::raise;
 
 use crate::contract::Contract;
-use crate::schema::with_id;
+use crate::schema::{closed, is_closable, with_id};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::str::FromStr;
@@ -92,7 +92,12 @@ pub struct Loss {
 
 /// Converts the schema of a contract to a dialect.
 pub fn schema(contract: &Contract, target: Target) -> Lowered {
-    let root = contract.asked_schema();
+    // Codex closes every object anyway, and Gemini has no way to.
+    let closes = target == Target::Claude
+        && contract.policy().refuses_unknown_fields()
+        && is_closable(contract.asked_schema());
+    let closed = closes.then(|| closed(contract.asked_schema()));
+    let root = closed.as_ref().unwrap_or_else(|| contract.asked_schema());
     let mut lowering =
         Lowering { target, root, losses: Vec::new(), path: Vec::new(), unusable: false };
     if target == Target::Draft2020 {
@@ -357,6 +362,7 @@ fn nullable(out: &mut Map<String, Value>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::UnknownFields;
     use crate::{Framing, Policy};
 
     #[test]
@@ -377,6 +383,31 @@ mod tests {
             }
             assert_eq!(lowered["properties"]["level"]["description"], "How bad");
         }
+    }
+
+    #[test]
+    fn a_contract_that_refuses_unknown_fields_says_so_in_its_schema() {
+        let schema = json!({"type": "object", "properties": {
+            "items": {"type": "array", "items": {"type": "object", "properties": {"n": {"type": "integer"}}}},
+            "any": {"type": "object", "additionalProperties": true},
+        }});
+        let composed = json!({"type": "object", "properties": {"a": {"type": "integer"}},
+            "anyOf": [{"properties": {"b": {"type": "integer"}}}, {"properties": {"c": {}}}]});
+        let accepts = |schema: &Value, unknown_fields, value: &Value| {
+            let policy = Policy { unknown_fields, ..Policy::default() };
+            let contract = Contract::from_schema(schema, Framing::AnyJson, policy).unwrap();
+            jsonschema::is_valid(&super::schema(&contract, Target::Claude).schema, value)
+        };
+        for (value, known) in [
+            (json!({"items": [{"n": 1}], "any": {"x": 1}}), true),
+            (json!({"findings": ["x"]}), false),
+            (json!({"items": [{"n": 1, "x": 1}]}), false),
+        ] {
+            assert!(accepts(&schema, UnknownFields::Keep, &value), "{value}");
+            assert_eq!(accepts(&schema, UnknownFields::Refuse, &value), known, "{value}");
+        }
+        // Fields from several places: only the contract itself can tell.
+        assert!(accepts(&composed, UnknownFields::Refuse, &json!({"a": 1, "b": 2})));
     }
 
     #[test]

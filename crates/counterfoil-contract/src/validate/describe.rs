@@ -300,7 +300,7 @@ pub(crate) fn placeholder(pointer: &str, root: &Value, spans: &SpanResolver<'_, 
 pub(crate) fn unknown_field(
     pointer: &str,
     root: &Type,
-    closed: bool,
+    refused: bool,
     spans: &SpanResolver<'_, '_>,
 ) -> Violation {
     let (parent, name) = pointer.rsplit_once('/').unwrap_or(("", pointer));
@@ -310,9 +310,9 @@ pub(crate) fn unknown_field(
         nearest(name, object.fields.keys().map(String::as_str)).map(str::to_owned)
     });
     let mut violation = bare_violation(
-        if closed { Code::UnknownField } else { Code::UnknownFieldNote },
+        if refused { Code::UnknownField } else { Code::UnknownFieldNote },
         pointer,
-        if closed {
+        if refused {
             format!("the field `{name}` is not part of the contract")
         } else {
             format!("the field `{name}` is not part of the contract; it was kept")
@@ -321,8 +321,13 @@ pub(crate) fn unknown_field(
     violation.span = spans.key(pointer);
     violation.expected = "a field of the contract".into();
     violation.received = format!("`{name}`");
-    violation.hint =
-        near.map_or_else(|| format!("leave out `{name}`"), |near| format!("is `{near}` meant?"));
+    violation.hint = match near {
+        Some(near) => format!("is `{near}` meant?"),
+        None if refused => {
+            format!("say in fields of the contract what matters, and leave out `{name}`")
+        }
+        None => format!("leave out `{name}`"),
+    };
     violation
 }
 

@@ -3,7 +3,7 @@
 use super::value_spans::ValueSpans;
 use crate::contract::Contract;
 use crate::json;
-use crate::policy::Policy;
+use crate::policy::{Policy, UnknownFields};
 use serde_json::Value;
 
 /// The maximum number of nested envelopes to remove.
@@ -49,6 +49,12 @@ pub(crate) fn unwrap(
         let (Some(key), None) = (keys.next(), keys.next()) else { break };
         // The contract itself may declare a field with that name.
         if contract.ty().object().is_some_and(|object| object.fields.contains_key(key)) {
+            break;
+        }
+        // What stands beside the result would be lost.
+        let beside =
+            |(name, member): (&String, &Value)| name != key && policy.refuses_unknown(member);
+        if policy.unknown_fields == UnknownFields::Refuse && members.iter().any(beside) {
             break;
         }
         let Some(inner) = members.get(key).cloned() else { break };

@@ -285,6 +285,26 @@ fn a_failure_is_part_of_the_prompt() {
 }
 
 #[test]
+fn a_prompt_says_once_that_other_fields_are_refused() {
+    let sentence = |fields: &str, policy: &str| {
+        let text = format!("contract: a/b\nversion: 1\nfields: {fields}\npolicy: {policy}");
+        let contract = Contract::compile(Definition::from_yaml(&text, "a.yaml").unwrap()).unwrap();
+        let prompt = contract.prompt();
+        let found: Vec<&str> =
+            prompt.lines().filter(|line| line.contains("other fields")).collect();
+        found.join("|")
+    };
+    assert_eq!(sentence("{ ok: boolean }", "{}"), "");
+    for policy in ["{ unknown_fields: refuse }", "{ closed: true }"] {
+        assert_eq!(sentence("{ ok: boolean }", policy), "A result with other fields is refused.");
+    }
+    assert_eq!(
+        sentence("{ ok: boolean, inner: { more: any }, n: [any] }", "{ unknown_fields: refuse }"),
+        "A result with other fields is refused, except inside of `more`, `n`."
+    );
+}
+
+#[test]
 fn the_block_of_a_label_is_named() {
     let contract = Contract::from_yaml(
         "contract: acme/fenced\nversion: 1\nframing: fenced-json\nfields: { ok: boolean }",

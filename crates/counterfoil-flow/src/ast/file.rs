@@ -124,7 +124,7 @@ impl<'n> Reader<'n> {
             "contract", "prompt", "access", "timeout", "startup", "idle", "repairs", "retries",
             "budget",
         ];
-        const GUARD_KEYS: &[&str] = &["claims", "writes"];
+        const GUARD_KEYS: &[&str] = &["claims", "writes", "unknown_fields"];
         let entries = self.known_entries(node, "an agent", &[KEYS, GUARD_KEYS]);
         for key in ["contract", "prompt"] {
             if Self::get(&entries, key).is_none() {
@@ -141,6 +141,7 @@ impl<'n> Reader<'n> {
             prompt: self.get_string(&entries, "prompt"),
             access: self.get_string(&entries, "access"),
             writes: Self::get(&entries, "writes"),
+            unknown_fields: self.get_string(&entries, "unknown_fields"),
             settings: self.settings(&entries),
         }
     }

@@ -3,6 +3,8 @@
 use super::Checker;
 use crate::ast::SpannedStr;
 use crate::finding::Code;
+use counterfoil_contract::policy::UnknownFields;
+use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::{Contract, ResolveError};
 use std::sync::Arc;
 
@@ -73,6 +75,44 @@ impl<'n> Checker<'n> {
                 let message = format!("contract '{}' does not load: {error}", name.text);
                 self.report(Code::UnknownContract, name.node, message, LINT_CONTRACT);
                 None
+            }
+        }
+    }
+
+    /// The contract as it reads the results of an agent that has this setting for unknown fields.
+    pub(super) fn read_by(
+        &mut self,
+        contract: Arc<Contract>,
+        setting: Option<SpannedStr<'n>>,
+    ) -> Arc<Contract> {
+        let setting = match setting {
+            Some(name) if name.text == "refuse" => name,
+            Some(name) if name.text != "keep" => {
+                let hint = did_you_mean(name.text, ["keep", "refuse"])
+                    .unwrap_or_else(|| "write keep or refuse".into());
+                let message =
+                    format!("'{}' does not say what to do with unknown fields", name.text);
+                self.report(Code::WrongForm, name.node, message, hint);
+                return contract;
+            }
+            _ => return contract,
+        };
+        if let Some(known) = self.refusing.get(contract.reference()) {
+            return known.clone();
+        }
+        match contract.with_unknown_fields(UnknownFields::Refuse) {
+            Ok(refusing) => {
+                let refusing = Arc::new(refusing);
+                self.refusing.insert(contract.reference().to_owned(), refusing.clone());
+                refusing
+            }
+            Err(error) => {
+                let message = format!(
+                    "unknown fields cannot be refused, because {} has them itself: {error}",
+                    contract.reference()
+                );
+                self.report(Code::WrongForm, setting.node, message, LINT_CONTRACT);
+                contract
             }
         }
     }

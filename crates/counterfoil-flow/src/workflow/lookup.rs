@@ -5,6 +5,14 @@ use counterfoil_contract::Contract;
 use std::sync::Arc;
 
 impl Workflow {
+    /// The compiled contract of an agent, which may read unknown fields in another way than the
+    /// contract of the same name of another agent.
+    pub(crate) fn contract_of(&self, agent: &str, reference: &str) -> Option<&Arc<Contract>> {
+        let own = self.agents.get(agent).map(|role| &role.contract);
+        own.filter(|contract| contract.reference() == reference)
+            .or_else(|| self.contract(reference))
+    }
+
     /// The compiled contract of an agent, a command or a file, by `id@version`.
     pub fn contract(&self, reference: &str) -> Option<&Arc<Contract>> {
         let machines = std::iter::once(&self.main).chain(self.machines.values());

@@ -15,5 +15,6 @@ mod reopening;
 mod shipped;
 mod templates;
 mod time_budget;
+mod unknown_fields;
 mod wire_names;
 mod workspaces;

@@ -145,6 +145,28 @@ fn a_wrapping_that_is_not_needed_is_taken_off_unless_it_could_be_the_result() {
 }
 
 #[test]
+fn a_field_that_nobody_reads_is_refused_where_the_contract_says_so() {
+    let refusing = "contract: acme/check\nversion: 1\nfields: { ok: boolean, items?: [{ id: string }] }\npolicy: { unknown_fields: refuse }";
+    let session = Session::written(refusing, Target::Claude);
+    let mut client = session.greet();
+    for hidden in [
+        json!({"ok": true, "findings": [{"severity": "critical"}]}),
+        json!({"ok": true, "items": [{"id": "a", "severity": "critical"}]}),
+        json!({"result": {"ok": true}, "findings": ["critical"]}),
+    ] {
+        assert!(!accepted(&client.submit(&hidden)), "{hidden}");
+    }
+    let answer = client.submit(&json!({"ok": true, "findings": ["critical"]}));
+    assert!(
+        words(&answer).contains("the field `findings` is not part of the contract"),
+        "{answer}"
+    );
+    assert!(accepted(&client.submit(&json!({"ok": true, "findings": []}))));
+    let kept: Vec<Status> = session.kept().into_iter().map(|one| one.status).collect();
+    assert_eq!(kept.iter().filter(|status| **status == Status::Accepted).count(), 1);
+}
+
+#[test]
 fn what_a_client_adds_for_itself_is_no_part_of_the_result() {
     let closed =
         "contract: acme/check\nversion: 1\nfields: { ok: boolean }\npolicy: { closed: true }";
