@@ -47,6 +47,7 @@ pub struct SelectedResult {
 /// that nothing is asked twice.
 pub struct ResultSelector<'c> {
     contract: &'c Contract,
+    policy: Policy,
     rules: &'c [BoundRule],
     shown: Shown,
     quotes: &'c [QuotedValue],
@@ -56,7 +57,6 @@ pub struct ResultSelector<'c> {
 
 impl<'c> ResultSelector<'c> {
     /// A selector for an attempt. `prompt` is the first prompt: later ones quote the agent's own
-    policy: Policy,
     /// replies. `quotes` are the values of the run that it contains.
     pub fn new(
         contract: &'c Contract,
@@ -67,6 +67,7 @@ impl<'c> ResultSelector<'c> {
         let values = quotes.iter().map(|quote| &quote.value);
         Self {
             contract,
+            policy: contract.policy().clone(),
             rules,
             shown: Shown::with_prompts(contract, &[prompt]).except(values),
             quotes,
@@ -75,8 +76,14 @@ impl<'c> ResultSelector<'c> {
         }
     }
 
+    /// The same selector with another answer to unknown fields than the contract's.
+    #[must_use]
+    pub fn with_unknown_fields(mut self, unknown_fields: UnknownFields) -> Self {
+        self.policy.unknown_fields = unknown_fields;
+        self
+    }
+
     /// Selects the result of the next reply.
-            policy: contract.policy().clone(),
     pub fn select(&mut self, candidates: ResultCandidates<'_>) -> SelectedResult {
         let policy = match candidates.context {
             Some(context) => self.policy.with_context(context),
@@ -85,13 +92,6 @@ impl<'c> ResultSelector<'c> {
         let mut text = self.contract.check_bytes_shown(candidates.text, &policy, &self.shown);
         apply_rules(self.rules, self.contract, &mut text);
         let submitted: Vec<Report> =
-    /// The same selector with another answer to unknown fields than the contract's.
-    #[must_use]
-    pub fn with_unknown_fields(mut self, unknown_fields: UnknownFields) -> Self {
-        self.policy.unknown_fields = unknown_fields;
-        self
-    }
-
             candidates.submissions.iter().map(|one| self.validate(&one.value, &policy)).collect();
         let structured = candidates.structured.map(|value| self.validate(value, &policy));
         let selected = self.select_channel(text, submitted, structured, candidates.text);
