@@ -219,6 +219,59 @@ fn what_qa_says_is_not_enough() {
     ]);
 }
 
+/// A finding that nobody reads where it stands.
+fn critical() -> Value {
+    json!([{"severity": "critical", "message": "SQL injection in the login"}])
+}
+
+#[test]
+fn what_nobody_reads_is_refused() {
+    let beside = |result: Value, field: &str| with(result, field, critical());
+    let inside = |mut result: Value, at: &str, value: Value| {
+        *result.pointer_mut(at).unwrap() = value;
+        result
+    };
+    let check = json!({"criterion": "it counts", "passed": true, "problems": critical()});
+    none_is_done([
+        (
+            "QA reports findings beside its verdict",
+            qa_says(&beside(passed(), "findings").to_string()),
+            REFUSED,
+            "`findings` is not part of the contract",
+        ),
+        (
+            "QA reports findings in an object of its own",
+            qa_says(&with(passed(), "metadata", json!({"blocking": critical()})).to_string()),
+            REFUSED,
+            "`metadata` is not part of the contract",
+        ),
+        (
+            "QA reports findings inside of a check",
+            qa_says(&inside(passed(), "/checks", json!([check])).to_string()),
+            REFUSED,
+            "`problems` is not part of the contract",
+        ),
+        (
+            "code quality reports vulnerabilities beside its verdict",
+            quality_says(&beside(clean(), "vulnerabilities")),
+            REFUSED,
+            "`vulnerabilities` is not part of the contract",
+        ),
+        (
+            "code quality reports a verdict in another field",
+            quality_says(&with(clean(), "approved", json!(false))),
+            REFUSED,
+            "`approved` is not part of the contract",
+        ),
+        (
+            "the definition of done has open points in another field",
+            dod_says(&beside(complete("high"), "blockers")),
+            REFUSED,
+            "`blockers` is not part of the contract",
+        ),
+    ]);
+}
+
 #[test]
 fn what_the_implementer_says_is_not_enough() {
     let skipped = TESTED.replace("#[test]\n", "#[test]\n#[ignore]\n");

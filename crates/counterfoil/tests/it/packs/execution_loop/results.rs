@@ -247,17 +247,39 @@ fn a_template_that_is_echoed_is_no_result() {
 
 #[test]
 fn fields_that_nobody_knows_are_kept_and_change_nothing() {
+    let mut said = kept();
+    said["mood"] = "good".into();
+    let mut qa = passed();
+    qa["mood"] = json!({});
+    let ran = scenario()
+        .implements("2")
+        .says("qa", qa)
+        .says("code-quality", clean())
+        .says("manager", said)
+        .says("dod", complete("high"))
+        .plays();
+    assert_eq!(ran.ended(), ("done", None, 0));
+    assert_eq!(ran.attempt("manager#1")["value"]["mood"], "good");
+    assert_eq!(ran.attempt("qa#1")["value"]["mood"], json!({}));
+    assert_eq!(ran.attempt("qa#1")["repairs_asked"], 0);
+}
+
+#[test]
+fn a_gate_is_asked_about_fields_that_nobody_reads_and_passes_without_them() {
     let mut qa = passed();
     qa["mood"] = "good".into();
     let ran = scenario()
         .implements("2")
         .says("qa", qa)
+        .says("qa", passed())
         .says("code-quality", clean())
         .says("manager", kept())
         .says("dod", complete("high"))
         .plays();
     assert_eq!(ran.ended(), ("done", None, 0));
-    assert_eq!(ran.attempt("qa#1")["value"]["mood"], "good");
+    assert_eq!(ran.attempt("qa#1")["repairs_asked"], 1);
+    let asked = ran.prompt("qa#1", 2);
+    assert!(asked.contains("the field `mood` is not part of the contract"), "{asked}");
 }
 
 #[test]

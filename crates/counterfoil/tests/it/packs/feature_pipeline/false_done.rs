@@ -149,7 +149,23 @@ ways! {
         coded().review("a", rejected("1")).fix("a").review("a", rejected("2")).fix("a").review("a", rejected("3")).gate("a", ready()),
         "", "has said no three times";
 
+    a_reviewer_with_blocking_issues_in_a_field_of_its_own:
+        thrice(coded(), "code-reviewer", &with(approved(), &json!({"blocking": ["SQL injection in the login"]}))).gate("a", ready()),
+        "", "`blocking` is not part of the contract";
+    a_reviewer_with_a_finding_between_its_fields:
+        thrice_raw(coded(), "code-reviewer",
+            &framed(Framing::OutputBlock, &approved()).replacen("issues_total:", "CRITICAL: SQL injection in the login\nissues_total:", 1)).gate("a", ready()),
+        "", "`CRITICAL` is not part of the contract";
+
     // Passes.
+    a_hunter_with_failures_in_a_field_of_its_own:
+        thrice(reviewed(), "silent-failure-hunter", &with(hunted(0, "none"), &json!({"swallowed_errors": ["src/a.rs:3"]}))).gate("a", ready()),
+        "silent-failure", "`swallowed_errors` is not part of the contract";
+    types_with_critical_problems_in_a_field_of_their_own:
+        thrice(reviewed(), "type-design-analyzer", &json!({
+            "types_analyzed": 2, "quality_score": 9, "issues": null, "recommendations": null, "critical": ["a password is a plain text"]
+        })).gate("a", ready()),
+        "type-design", "`critical` is not part of the contract";
     a_simplifier_that_breaks_the_tests:
         thrice_fixing(
             checked("test = \"! grep -q broken src/a.rs\"").tdd("a", "1/1").review("a", approved())
@@ -178,6 +194,9 @@ ways! {
     a_merge_gate_that_is_ready_with_blocking_issues:
         thrice(reviewed(), "review-pr", &with(ready(), &json!({"blocking_issues": ["it is not linked"]}))),
         "", "a: merge gate: ";
+    a_merge_gate_with_critical_findings_in_a_field_of_its_own:
+        thrice(reviewed(), "review-pr", &with(ready(), &json!({"critical": ["SQL injection in the login"]}))),
+        "", "`critical` is not part of the contract";
     a_merge_gate_that_quotes_the_example:
         thrice_raw(reviewed(), "review-pr", &shown("feature-pipeline/review-pr")),
         "", "a: merge gate: ";

@@ -38,7 +38,7 @@ fn honest(scenario: Scenario, agent: &str, tasks: &[Value]) -> Scenario {
 
 /// A scenario in which all agents but one are honest, and that one replies as given, again and
 /// again.
-fn all_but(liar: &str, base: Scenario, lie: impl Fn(Scenario) -> Scenario) -> Scenario {
+pub(super) fn all_but(liar: &str, base: Scenario, lie: impl Fn(Scenario) -> Scenario) -> Scenario {
     let mut scenario = base.built_in_only();
     for agent in AGENTS {
         for _ in 0..TIMES {
@@ -60,7 +60,7 @@ fn refused(liar: &str, lie: impl Fn(Scenario) -> Scenario) -> ScenarioRun {
 }
 
 #[track_caller]
-fn never_done(ran: &ScenarioRun) {
+pub(super) fn never_done(ran: &ScenarioRun) {
     let (outcome, _, code) = ran.ended();
     assert!(outcome != "done" && code != 0, "{ran:?}");
     assert_ne!(status_of(ran)["current_state"], "DONE", "{ran:?}");

@@ -3,6 +3,7 @@
 mod asks;
 mod commands;
 mod contracts;
+mod elsewhere;
 mod false_done;
 mod fixes;
 mod gates;

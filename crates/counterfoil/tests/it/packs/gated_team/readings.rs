@@ -79,9 +79,8 @@ fn severity_counts_wherever_it_stands() {
         but(&json!({"artifacts": {"text": "CRITICAL: eval on input"}})),
         but(&json!({"artifacts": {"HIGH": "eval on input"}})),
         but(&json!({"artifacts": {"report": {"inner": [[{"severity": "high"}]]}}})),
-        but(&json!({"findings": [{"severity": "critical", "what": "eval"}]})),
-        but(&json!({"severity": "critical"})),
-        but(&json!({"gates": {"critical_findings": 3}})),
+        but(&json!({"artifacts": {"severity": "critical"}})),
+        but(&json!({"artifacts": {"critical_findings": 3}})),
         but(&json!({"next": {"reason": "CRITICAL: eval on input"}})),
     ];
     held_back("Reviewer", "REVIEW>FIX_REVIEW", "REVIEW>QA", &rows);
@@ -131,7 +130,7 @@ fn severity_counts_in_every_form() {
 #[test]
 fn a_verdict_in_a_field_of_its_own_counts() {
     let rows = [
-        but(&json!({"gates": {"approved": false}})),
+        but(&json!({"artifacts": {"approved": false}})),
         but(&json!({"artifacts": {"verdict": "REJECT"}})),
         but(&json!({"artifacts": {"decision": "request changes"}})),
     ];

@@ -8,6 +8,7 @@ use super::{
 use crate::packs::run::ScenarioRun;
 use crate::packs::scenario::Scenario;
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 
 const CODE_REVIEWER: &str = "code-reviewer";
 const BY_IT: [&str; 2] = ["--input", "reviewer=code-reviewer"];
@@ -69,12 +70,33 @@ ways! {
     a_group_without_findings:
         thrice(&json!({"groups": [{"description": "SQL injection in the login", "findings": []}], "files_reviewed": READ})),
         [], 7, "a group has no findings";
+    // One that says it where nobody reads it. What it says is kept as a finding that cannot be read.
+    critical_findings_beside_an_approval:
+        thrice(&json!({"groups": [], "files_reviewed": READ, "findings": [CRITICAL.clone()]})), [], 8, "1 open; not reviewed: src/lib.rs";
+    critical_findings_in_an_object_that_nobody_knows:
+        thrice(&json!({"groups": [], "files_reviewed": READ, "review": {"blocking": [CRITICAL.clone()]}})), [], 8, "1 open; not reviewed: src/lib.rs";
+    a_critical_finding_inside_of_a_minor_one: thrice(&hidden_in_a_minor_one()), [], 8, "1 open; not reviewed: src/lib.rs";
+    issues_beside_the_findings_of_the_code_reviewer:
+        by_code_reviewer(&json!({"issues": [CRITICAL.clone()]})), BY_IT, 8, "1 open; not reviewed: src/lib.rs";
+    a_verdict_beside_the_findings_of_the_code_reviewer:
+        by_code_reviewer(&json!({"approved": false})), BY_IT, 7, "`approved` is not part of the contract";
+    a_critical_finding_in_the_metadata:
+        by_code_reviewer(&json!({"metadata": {"blocking": [CRITICAL.clone()]}})), BY_IT, 7, "not reviewed";
+    a_rejection_in_the_metadata: by_code_reviewer(&json!({"metadata": {"verdict": "request changes"}})), BY_IT, 7, "not reviewed";
+    a_critical_finding_in_the_output: by_code_reviewer(&json!({"output": "CRITICAL: SQL injection in the login"})), BY_IT, 7, "not reviewed";
     an_approval_quoted_before_a_critical_finding:
         one_file()
             .raw(REVIEWER, &format!("It would be wrong to say\n\n{}\nThis is it:\n\n{}", fenced(&nothing()), fenced(&critical())))
             .says(REVIEWER, critical())
             .says(FIXER, outcomes(&[("c1-F001", "blocked")])),
         [], 8, "request-changes";
+    // One that leaves a finding out when it is asked to repair its review.
+    a_finding_of_a_review_that_is_cut_off: then_nothing(&cut_off_after(&critical())), [], 8, "request-changes: 1 findings";
+    a_finding_of_a_review_outside_of_a_fence: then_nothing(&critical().to_string()), [], 8, "request-changes: 1 findings";
+    a_finding_in_one_of_two_reviews:
+        then_nothing(&format!("{}Or rather:\n\n{}", fenced(&critical()), fenced(&nothing()))), [], 8, "request-changes: 1 findings";
+    a_finding_of_a_review_that_breaks_after_it:
+        then_nothing(&fenced(&critical()).replace("\"files_reviewed\"", "files_reviewed:")), [], 8, "request-changes: 1 findings";
     // A fixer that fixes nothing.
     fixed_without_any_change: critical_and_fixer(9, |one| one), [], 8, "1 deferred";
     fixed_by_a_change_of_something_else:
@@ -104,6 +126,47 @@ ways! {
         ["--fail-on", "major"], 8, "comment: 1 findings";
 }
 
+/// A finding that nobody reads where it stands.
+static CRITICAL: LazyLock<Value> =
+    LazyLock::new(|| json!({"severity": "critical", "message": "SQL injection in the login"}));
+
+/// A minor finding with a critical one inside.
+fn hidden_in_a_minor_one() -> Value {
+    let mut minor = finding("F001", "src/lib.rs", "minor");
+    minor["also"] = CRITICAL.clone();
+    found(&[minor])
+}
+
+/// The code reviewer gives this beside an approval, as often as it is asked.
+fn by_code_reviewer(more: &Value) -> Scenario {
+    (0..3).fold(one_file(), |scenario, _| scenario.says(CODE_REVIEWER, review(more)))
+}
+
+#[test]
+fn what_may_be_said_beside_the_findings_is_no_reason_to_ask() {
+    let more =
+        json!({"metadata": {"base": "main", "critical": 0}, "output": "No critical issues."});
+    let ran = one_file().says(CODE_REVIEWER, review(&more)).run(&BY_IT);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+}
+
+#[test]
+fn a_reviewer_that_says_it_in_a_field_of_the_contract_when_asked_gets_through() {
+    let ran = one_file()
+        .says(
+            REVIEWER,
+            json!({"groups": [], "files_reviewed": READ, "verdict": "approve", "notes": []}),
+        )
+        .says(REVIEWER, json!({"groups": [], "files_reviewed": READ, "notes": []}))
+        .run(&[]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    let prompt = ran.prompt("review/1/unified-reviewer#1", 1);
+    assert_eq!(prompt.matches("A result with other fields is refused").count(), 1, "{prompt}");
+    let asked = ran.prompt("review/1/unified-reviewer#1", 2);
+    assert!(asked.contains("leave out `verdict`"), "{asked}");
+    assert!(!asked.contains("`notes`"), "an empty field says nothing: {asked}");
+}
+
 /// A review that ends in the middle of a finding.
 const CUT_OFF: &str =
     "FENCEjson\n{\"groups\": [{\"description\": \"keys\", \"findings\": [{\"id\": \"F001\", \"seve";
@@ -121,6 +184,18 @@ fn example() -> Value {
 /// A reviewer that replies with this text to the prompt and both repair prompts.
 fn three_times(text: &str) -> Scenario {
     (0..3).fold(one_file(), |scenario, _| scenario.raw(REVIEWER, text))
+}
+
+/// A reviewer that replies with this text, and then with a review that found nothing.
+fn then_nothing(text: &str) -> Scenario {
+    one_file().raw(REVIEWER, text).says(REVIEWER, nothing())
+}
+
+/// A review in a fence that ends after its first finding.
+fn cut_off_after(review: &Value) -> String {
+    let text = fenced(review);
+    let end = text.find('}').unwrap();
+    text[..=end].to_owned()
 }
 
 /// A reviewer that gives this result to the prompt and both repair prompts.

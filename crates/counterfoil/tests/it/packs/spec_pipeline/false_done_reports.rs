@@ -62,10 +62,49 @@ ways! {
         "simple", "blocked", "0 of 0 tasks says nothing";
     a_further_gate_that_failed:
         always_tested(play(), &with("test", "/quality_gates/security", json!({"status": "FAILED", "details": {"critical": 3}}))),
-        "simple", "exhausted", "something in its result failed";
-    a_further_gate_that_passed:
-        always_tested(play(), &with("test", "/quality_gates/security", json!({"status": "PASSED", "details": {"critical": 0}}))),
+        "simple", "blocked", "`security` is not part of the contract";
+    a_further_gate_that_passed_and_is_left_out_when_asked:
+        play().says("test", with("test", "/quality_gates/security", json!({"status": "PASSED", "details": {"critical": 0}}))),
         "simple", "done", "";
+    a_build_with_a_part_that_failed:
+        always_tested(play(), &with("test", "/quality_gates/build_validation/details/image", json!({"status": "FAILED"}))),
+        "simple", "exhausted", "something in its result failed";
+    critical_findings_beside_the_gates:
+        always_tested(play(), &with("test", "/findings", critical())), "simple", "blocked", "`findings` is not part of the contract";
+    critical_findings_beside_the_result_of_test:
+        always_tested(play(), &beside("test", "issues", critical())), "simple", "blocked", "`issues` is not part of the contract";
+    critical_findings_beside_an_approval_of_review:
+        always_reviewed(&with("review", "/findings", critical())), "standard", "blocked", "`findings` is not part of the contract";
+    a_verdict_beside_the_result_of_review:
+        always_reviewed(&beside("review", "verdict", json!("reject"))), "standard", "blocked", "`verdict` is not part of the contract";
+    a_violation_inside_of_the_compliance:
+        always_reviewed(&with("review", "/constitution_compliance/violations", json!(["tests come first"]))),
+        "standard", "blocked", "`violations` is not part of the contract";
+    critical_findings_beside_those_of_analyze:
+        (0..ALWAYS).fold(play(), |scenario, _| scenario.says("analyze", beside("analyze", "critical", critical()))),
+        "full", "blocked", "`critical` is not part of the contract";
+    violations_beside_those_of_plan:
+        (0..ALWAYS).fold(play(), |scenario, _| scenario.says("plan", with("plan", "/violations", json!(["tests come first"])))),
+        "standard", "blocked", "`violations` is not part of the contract";
+}
+
+/// A finding that nobody reads where it stands.
+fn critical() -> Value {
+    json!([{"severity": "CRITICAL", "message": "SQL injection in the login"}])
+}
+
+/// An agent's success with a further field beside the result.
+fn beside(agent: &str, field: &str, value: Value) -> Value {
+    let mut said = succeeded(agent);
+    said[field] = value;
+    said
+}
+
+/// Review always reports this, and everybody else does well.
+fn always_reviewed(result: &Value) -> Scenario {
+    (0..ALWAYS).fold(play(), |scenario, _| {
+        good(good(scenario.says("review", result.clone()), "implement"), "test")
+    })
 }
 
 /// The criteria of the spec, and what test always reports.
