@@ -1,6 +1,6 @@
-//! How results are read: what is high or critical, what failed, what says that there is nothing.
-//! Each row is a result with the status OK. Those of the first tables do not pass; those of the last
-//! ones do.
+//! The gates act on what results say in words: what is high or critical, what failed, what says that
+//! there is nothing. Each row is a result with the status OK. Those of the first tables do not pass;
+//! those of the last ones do. The forms of such words are tested in the contract crate (`wording`).
 
 use super::{Team, but, done, ok, task, way};
 use crate::packs::scenario::Scenario;
@@ -82,48 +82,10 @@ fn severity_counts_wherever_it_stands() {
         but(&json!({"artifacts": {"severity": "critical"}})),
         but(&json!({"artifacts": {"critical_findings": 3}})),
         but(&json!({"next": {"reason": "CRITICAL: eval on input"}})),
+        finding(&json!("calc.py:3: HIGH: eval on input")),
+        finding(&json!({"severity": "cricital", "what": "eval"})),
+        finding(&json!({"must_fix": true, "what": "eval"})),
     ];
-    held_back("Reviewer", "REVIEW>FIX_REVIEW", "REVIEW>QA", &rows);
-}
-
-#[test]
-fn severity_counts_in_every_form() {
-    let texts = [
-        "calc.py:3: HIGH: eval on input",
-        "F1 | HIGH | eval on input",
-        "eval on input (severity: high)",
-        "BLOCKER: eval on input",
-        "[P0] eval on input",
-        "Sev-1: eval on input",
-        "HIGH eval on input",
-        "High severity: eval on input",
-        "fine. HIGH: eval on input",
-        "HIGH: none of the inputs is validated",
-        "HIGH: 0-day in the parser",
-        "High: 0, Critical: 2.",
-        "2 critical findings",
-        "HIGH: none, except eval on input",
-        "No HIGH issues except: eval on input",
-        "HIGH: eval on input (not fixed)",
-        "High-level names are fine. CRITICAL: eval on input",
-        "HIGH: a typo (fixed). HIGH: eval on input",
-    ];
-    let objects = [
-        json!({"severity": "fatal", "what": "eval"}),
-        json!({"severity": "blocker", "what": "eval"}),
-        json!({"severity": "S1", "what": "eval"}),
-        json!({"severity": "P1", "what": "eval"}),
-        json!({"severity": "very high", "what": "eval"}),
-        // A word that nobody knows is not taken for a low one.
-        json!({"severity": "cricital", "what": "eval"}),
-        json!({"severity": 9, "what": "eval"}),
-        json!({"severity": "high", "status": "open", "what": "eval"}),
-        json!({"priority": "P0", "what": "eval"}),
-        json!({"category": "Critical", "what": "eval"}),
-        json!({"must_fix": true, "what": "eval"}),
-    ];
-    let mut rows: Vec<Value> = texts.iter().map(|text| finding(&json!(text))).collect();
-    rows.extend(objects.iter().map(finding));
     held_back("Reviewer", "REVIEW>FIX_REVIEW", "REVIEW>QA", &rows);
 }
 
@@ -141,22 +103,9 @@ fn a_verdict_in_a_field_of_its_own_counts() {
 fn test_results_that_are_not_all_passed_hold_back() {
     let rows = [
         json!({"passed": 1, "total": 3}),
-        json!({"passed": 2, "skipped": 1, "total": 4}),
-        json!("2 of 3 pass"),
-        json!({"passed": "2/3"}),
-        json!({"passing": "66%"}),
-        json!({"pass": false}),
         json!(["test_add: ok", "test_sub: FAIL"]),
-        json!({"test_sub": "error"}),
-        json!({"test_sub": "❌"}),
         json!({"unit": {"passed": 1, "failed": 2}}),
-        json!({"failed": "test_sub"}),
-        json!({"result": "FAILED (failures=1)"}),
-        json!({"output": "running 3 tests\ntest result: FAILED. 2 passed; 1 failed"}),
-        json!({"timed_out": 1, "passed": 2}),
-        json!({"ran": "nothing"}),
         json!("nothing"),
-        json!({"outcome": "skipped"}),
     ];
     let rows = rows.map(|results| but(&json!({"artifacts": {"test_results": results}})));
     held_back("QA", "QA>FIX_TESTS", "QA>QA_CHECKS", &rows);
@@ -175,69 +124,23 @@ fn an_agent_that_is_no_gate_is_asked_again() {
     assert_eq!(ran.attempt("DESIGN#1")["repairs_asked"], 2, "{ran:?}");
 }
 
-/// Gates and other agents are read in the same way.
-#[test]
-fn severity_is_read_in_one_way() {
-    let file =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../counterfoil-packs/packs/gated-team/workflow.yaml");
-    let text = std::fs::read_to_string(file).unwrap();
-    let between = |from: &str, to: &str| {
-        let start = text.find(from).unwrap_or_else(|| panic!("{from}")) + from.len();
-        let part = &text[start..start + text[start..].find(to).unwrap()];
-        part.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
-    let rule = between("result.status != \"OK\" || !([json(result)", ")\n        message:");
-    let gate = between("&found-severe >-\n          [json(result)", "\n        set:");
-    assert_eq!(rule, gate);
-    assert_eq!(text.matches(".matches(severe_text)").count(), 2);
-}
-
 #[test]
 fn no_severity_is_seen_where_there_is_none() {
-    let summaries = [
-        "High: 0, Critical: 0.",
-        "Looks good. High: 0, Critical: 0.",
-        "Severity high: 0, medium: 0, low: 1.",
-        "High test coverage, nothing to fix.",
-        "High quality code; no critical issues.",
-        "High risk areas were checked and are fine.",
-        "Critical review done: everything holds.",
-        "HIGH and CRITICAL findings: none.",
-        "Critical path is covered by tests.",
+    let rows = [
+        but(&json!({"summary": "Looks good. High: 0, Critical: 0."})),
+        but(&json!({"summary": "High test coverage, nothing to fix."})),
+        finding(&json!("HIGH: eval on input (fixed)")),
+        finding(&json!({"severity": "low", "confidence": "critical", "impact": "high"})),
     ];
-    let findings = [
-        json!("Highlights: clean code"),
-        json!("high cohesion, low coupling"),
-        json!("HIGH - none"),
-        json!("HIGH, CRITICAL: none"),
-        json!("HIGH: eval on input (fixed)"),
-        json!({"severity": "high", "status": "fixed", "what": "HIGH: eval"}),
-        json!({"severity": "critical", "resolved": true, "what": "eval"}),
-        json!({"severity": "low", "confidence": "critical", "priority": "high", "impact": "high"}),
-        json!({"severity": "medium", "what": "uses {high: 1} as a key"}),
-        json!({"severity": ["low"], "recommendation": "Do not name it so; block names are longer"}),
-        json!({"critical": 0, "high": [], "what": "counts"}),
-    ];
-    let mut rows: Vec<Value> =
-        summaries.iter().map(|summary| but(&json!({"summary": summary}))).collect();
-    rows.extend(findings.iter().map(finding));
     passed("Reviewer", &rows);
 }
 
 #[test]
 fn test_results_that_passed_do() {
     let rows = [
-        json!({"passed": 3, "failed": "none"}),
-        json!({"passed": 3, "failed": [], "not_run": []}),
         json!({"passed": 3, "failed": 0, "skipped": 1, "total": 4}),
-        json!({"passed": 3, "xfailed": 1}),
-        json!({"passed": 3, "failed_before": 1}),
         json!({"ran": "python3 -m unittest", "result": "Ran 3 tests in 0.001s\n\nOK"}),
-        json!({"ran": "by hand: sub(3,1), sub of a failing input", "passed": 2}),
         json!("3 passed, 0 failed"),
-        json!("3 of 3 pass, coverage 87%"),
-        json!({"summary": "all 3 pass, none failed", "notes": "none"}),
-        json!({"test_error_is_shown": "ok", "test_failing_input": "passed"}),
     ];
     let rows = rows.map(|results| but(&json!({"artifacts": {"test_results": results}})));
     passed("QA", &rows);
