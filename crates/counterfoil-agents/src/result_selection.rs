@@ -10,9 +10,10 @@
 use crate::submissions::Submission;
 use counterfoil_contract::policy::UnknownFields;
 use counterfoil_contract::question::{ask_about_copy, contradiction, is_copy};
+use counterfoil_contract::report::SalvagedItems;
 use counterfoil_contract::shown::Shown;
 use counterfoil_contract::text::pluralize;
-use counterfoil_contract::{Context, Contract, Policy, Report, Status};
+use counterfoil_contract::{Code, Context, Contract, Policy, Report, Status};
 use counterfoil_flow::{BoundRule, Channel, QuotedValue, apply_rules};
 use serde_json::Value;
 use std::mem::discriminant;
@@ -41,6 +42,14 @@ pub struct SelectedResult {
     pub channel: Channel,
     /// Contradictions between the channels, and rejected submissions.
     pub notes: Vec<String>,
+    /// The items of every attempt of the reply that was refused or that the agent is asked about.
+    pub items: SalvagedItems,
+}
+
+impl SelectedResult {
+    fn new(report: Report, channel: Channel, notes: Vec<String>) -> Self {
+        Self { report, channel, notes, items: SalvagedItems::default() }
+    }
 }
 
 /// Selects the results of the replies of one attempt. It remembers what the agent was asked, so
@@ -94,8 +103,25 @@ impl<'c> ResultSelector<'c> {
         let submitted: Vec<Report> =
             candidates.submissions.iter().map(|one| self.validate(&one.value, &policy)).collect();
         let structured = candidates.structured.map(|value| self.validate(value, &policy));
+        let (accepted, refused): (Vec<&Report>, Vec<&Report>) =
+            submitted.iter().chain(&structured).partition(|report| report.is_accepted());
+        let (accepted, mut items) = (self.items(&accepted), self.items(&refused));
         let selected = self.select_channel(text, submitted, structured, candidates.text);
-        self.ask_about_copy(selected)
+        let mut selected = self.ask_about_copy(selected);
+        // A copy has the items of somebody else.
+        let is_copy = selected.report.codes().contains(&Code::CopyOfEarlier);
+        if !selected.report.is_accepted() && !is_copy {
+            items.extend(accepted);
+            items.extend(self.contract.salvage_text(candidates.text, &policy, &self.shown));
+        }
+        selected.items = items;
+        selected
+    }
+
+    fn items(&self, reports: &[&Report]) -> SalvagedItems {
+        let mut items = SalvagedItems::default();
+        reports.iter().for_each(|report| items.extend(self.contract.salvage_report(report)));
+        items
     }
 
     fn validate(&self, value: &Value, policy: &Policy) -> Report {
@@ -117,19 +143,18 @@ impl<'c> ResultSelector<'c> {
         if let Some(report) = last.as_ref().filter(|report| report.value.is_some()) {
             let notes = rejected_note(count - accepted).into_iter().collect();
             let others = [("structured output", structured.as_ref()), ("final text", Some(&text))];
-            let selected =
-                SelectedResult { report: report.clone(), channel: Channel::Submitted, notes };
+            let selected = SelectedResult::new(report.clone(), Channel::Submitted, notes);
             return self.ask_about_channels(selected, &others, bytes);
         }
         let notes: Vec<String> = rejected_note(count - accepted).into_iter().collect();
         if let Some(report) = last.clone().filter(|_| accepted > 0) {
             let mut notes = notes;
             notes.push("the last submission was rejected after an accepted one".to_owned());
-            return SelectedResult { report, channel: Channel::Submitted, notes };
+            return SelectedResult::new(report, Channel::Submitted, notes);
         }
         match structured {
             Some(report) if report.value.is_some() => {
-                let selected = SelectedResult { report, channel: Channel::Native, notes };
+                let selected = SelectedResult::new(report, Channel::Native, notes);
                 self.ask_about_channels(selected, &[("final text", Some(&text))], bytes)
             }
             structured => {
@@ -139,9 +164,9 @@ impl<'c> ResultSelector<'c> {
                 let closest = closest.or(structured.map(|report| (report, Channel::Native)));
                 match closest {
                     Some((report, channel)) if text.status == Status::Absent => {
-                        SelectedResult { report, channel, notes }
+                        SelectedResult::new(report, channel, notes)
                     }
-                    _ => SelectedResult { report: text, channel: Channel::Text, notes },
+                    _ => SelectedResult::new(text, Channel::Text, notes),
                 }
             }
         }

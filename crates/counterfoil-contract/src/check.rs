@@ -6,11 +6,11 @@ use crate::extractor::{self, ContractRef, Extractor};
 use crate::own_words::carries_own_words;
 use crate::policy::Policy;
 use crate::render::prompt::{self, Delivery};
-use crate::report::{Report, Stage, Status};
+use crate::report::{Report, SalvagedItems, Stage, Status};
 use crate::reporting;
 use crate::shown::Shown;
 use crate::stream::Stream;
-use crate::validate::{bare_violation, excerpt};
+use crate::validate::{bare_violation, excerpt, innermost, select_values};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
@@ -133,6 +133,25 @@ impl Contract {
         let report = self.validate_within_limits(value, policy);
         reporting::log_rejection(self, &report);
         report
+    }
+
+    /// The items that can be read of every attempt in a text: also of one in another form than the
+    /// contract asks for, of one that breaks off, and of one that a later one replaces. What repeats
+    /// `shown` is no attempt. The text itself is accepted or not by [`check`](Self::check).
+    pub fn salvage_text(&self, text: &[u8], policy: &Policy, shown: &Shown) -> SalvagedItems {
+        let text = String::from_utf8_lossy(text);
+        extractor::items_of_text(self, &text, policy, shown)
+    }
+
+    /// The items of the result of a report, whether it is accepted or not.
+    pub fn salvage_report(&self, report: &Report) -> SalvagedItems {
+        let value = report.value.as_ref().or(report.partial.as_ref());
+        let lists = innermost(&self.policy().salvage);
+        let items = |list: &String| value.map(|value| select_values(value, &format!("{list}/*")));
+        SalvagedItems {
+            valid: lists.filter_map(items).flatten().cloned().collect(),
+            rejected: report.rejected_items.clone(),
+        }
     }
 
     /// Extracts the result from a text, validates it, and deserializes it.

@@ -7,12 +7,14 @@ mod conclude;
 mod cut_key;
 mod decide;
 mod examine;
+mod items;
 mod loose_block;
 mod no_candidate;
 mod outside;
 mod quotation;
 mod track;
 
+pub(crate) use items::items_of_text;
 pub(crate) use no_candidate::{not_utf8, only_quoted, report_beyond_limits};
 
 use crate::contract::Contract;

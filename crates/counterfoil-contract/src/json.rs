@@ -2,8 +2,12 @@
 //! numbers keep their exact digits, duplicate keys are detected, and the extent of every value is
 //! recorded on request.
 
+mod beginning;
+mod duplicates;
 mod node;
 
+pub(crate) use beginning::{Beginning, parse_beginning};
+pub(crate) use duplicates::duplicate_keys;
 pub(crate) use node::{Children, Node};
 
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
@@ -71,16 +75,7 @@ struct Open {
 
 /// Parses exactly one JSON value, with optional whitespace around it.
 pub(crate) fn parse(text: &str, max_depth: usize, with_nodes: bool) -> Result<Parsed, ParseFault> {
-    Reader {
-        text,
-        jiter: Jiter::new(text.as_bytes()),
-        max_depth,
-        with_nodes,
-        members: 0,
-        duplicates: false,
-        differing: HashSet::new(),
-    }
-    .read()
+    Reader::new(text, max_depth, with_nodes).read(&mut Vec::new())
 }
 
 struct Reader<'t> {
@@ -97,9 +92,21 @@ struct Reader<'t> {
 /// The most members for which space is reserved before they are read.
 const MAX_RESERVED: usize = 16;
 
-impl Reader<'_> {
-    fn read(mut self) -> Result<Parsed, ParseFault> {
-        let mut stack: Vec<Open> = Vec::new();
+impl<'t> Reader<'t> {
+    fn new(text: &'t str, max_depth: usize, with_nodes: bool) -> Self {
+        Self {
+            text,
+            jiter: Jiter::new(text.as_bytes()),
+            max_depth,
+            with_nodes,
+            members: 0,
+            duplicates: false,
+            differing: HashSet::new(),
+        }
+    }
+
+    /// Reads the text. After a fault, the stack has the containers that are open there.
+    fn read(mut self, stack: &mut Vec<Open>) -> Result<Parsed, ParseFault> {
         let mut peek = self.jiter.peek().map_err(|error| self.fault(&error))?;
         loop {
             let start = self.jiter.current_index();
@@ -169,7 +176,7 @@ impl Reader<'_> {
                         self.differing.insert(end);
                     }
                 }
-                match self.step(&mut stack)? {
+                match self.step(stack)? {
                     Some(next) => {
                         peek = next;
                         break;
@@ -408,50 +415,6 @@ fn exact_number(digits: &[u8]) -> Option<Number> {
     text.parse().ok()
 }
 
-/// A key that appears again in one object.
-#[derive(Debug)]
-pub(crate) struct DuplicateKey {
-    pub(crate) pointer: String,
-    /// The extent of the later key.
-    pub(crate) key: (usize, usize),
-    /// Whether its value differs from the one before.
-    pub(crate) differs: bool,
-}
-
-/// The keys of a JSON text that appear twice in one object, in the order of the text.
-pub(crate) fn duplicate_keys(text: &str, max_depth: usize) -> Vec<DuplicateKey> {
-    let Ok(parsed) = parse(text, max_depth, true) else { return Vec::new() };
-    let mut found = Vec::new();
-    let mut open: Vec<(&Node, String)> = Vec::new();
-    open.extend(parsed.node.as_ref().map(|root| (root, String::new())));
-    while let Some((node, pointer)) = open.pop() {
-        match &node.children {
-            Children::None => {}
-            Children::Items(items) => {
-                open.extend(
-                    items.iter().enumerate().map(|(i, child)| (child, format!("{pointer}/{i}"))),
-                );
-            }
-            Children::Members(members) => {
-                let mut seen = HashSet::new();
-                for (key, child) in members {
-                    let child_pointer = format!("{pointer}/{}", escape(key));
-                    if !seen.insert(key.as_str()) {
-                        found.push(DuplicateKey {
-                            pointer: child_pointer.clone(),
-                            key: child.key.unwrap_or((child.start, child.end)),
-                            differs: parsed.differing.contains(&child.end),
-                        });
-                    }
-                    open.push((child, child_pointer));
-                }
-            }
-        }
-    }
-    found.sort_by_key(|duplicate| duplicate.key);
-    found
-}
-
 /// A key as a token of a JSON pointer.
 pub(crate) fn escape(key: &str) -> String {
     if key.contains(['~', '/']) {
@@ -462,105 +425,4 @@ pub(crate) fn escape(key: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn read(text: &str) -> Parsed {
-        parse(text, 128, true).unwrap()
-    }
-
-    fn fault(text: &str) -> Fault {
-        parse(text, 128, false).unwrap_err().fault
-    }
-
-    #[test]
-    fn numbers_keep_their_digits() {
-        let text =
-            "[12345678901234567890123, 0.1000000000000000055511151231257827, 1e400, -0, 1.0]";
-        assert_eq!(read(text).value.to_string(), text.replace(' ', "").replace("1e400", "1e+400"));
-    }
-
-    #[test]
-    fn extents_are_those_of_the_text() {
-        let text = r#" {"a" : [1, "x\"y"], "b":{} } "#;
-        let node = read(text).node.unwrap();
-        let at = |pointer: &str| {
-            let (node, all) = node.locate(pointer);
-            assert!(all);
-            &text[node.start..node.end]
-        };
-        assert_eq!(at(""), text.trim());
-        assert_eq!(at("/a"), r#"[1, "x\"y"]"#);
-        assert_eq!(at("/a/1"), r#""x\"y""#);
-        assert_eq!(at("/b"), "{}");
-        let (start, end) = node.locate("/a").0.key.unwrap();
-        assert_eq!(&text[start..end], "\"a\"");
-    }
-
-    #[test]
-    fn faults_have_kinds() {
-        assert_eq!(fault(r#"{"a": 1"#), Fault::Truncated);
-        assert_eq!(fault(r#"{"a": NaN}"#), Fault::NotANumber);
-        assert_eq!(fault(r#"{"a": -Infinity}"#), Fault::NotANumber);
-        assert_eq!(fault(r#"{"a": "\ud800"}"#), Fault::LoneSurrogate);
-        assert_eq!(fault(r#"{"a": true|false}"#), Fault::Placeholder);
-        assert_eq!(fault(r#"{"a": 1} x"#), Fault::Trailing);
-        assert!(matches!(fault(r#"{"a": 1,}"#), Fault::Syntax(_)));
-        assert!(matches!(fault(r#"{"a": 01}"#), Fault::Syntax(_)));
-    }
-
-    #[test]
-    fn depth_is_limited_without_recursion() {
-        let deep = "[".repeat(100_000);
-        assert_eq!(fault(&deep), Fault::TooDeep);
-        let just = format!("{}{}", "[".repeat(128), "]".repeat(128));
-        assert!(parse(&just, 128, false).is_ok());
-        assert!(parse(&just, 127, false).is_err());
-    }
-
-    #[test]
-    fn a_duplicate_key_is_noticed_and_the_last_wins() {
-        let text = r#"{"a": {"x": [1]}, "b": {"c": 1, "c": 2}, "a": {"x": [1]}}"#;
-        let parsed = read(text);
-        assert!(parsed.duplicates);
-        assert_eq!(parsed.value.to_string(), r#"{"a":{"x":[1]},"b":{"c":2}}"#);
-        let found: Vec<_> = duplicate_keys(text, 128)
-            .into_iter()
-            .map(|duplicate| (duplicate.pointer, duplicate.differs))
-            .collect();
-        assert_eq!(found, [("/b/c".to_owned(), true), ("/a".to_owned(), false)]);
-    }
-
-    fn json() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            Just(Value::Null),
-            any::<bool>().prop_map(Value::from),
-            any::<i64>().prop_map(Value::from),
-            any::<f64>().prop_filter("finite", |x| x.is_finite()).prop_map(Value::from),
-            ".*".prop_map(Value::from),
-        ];
-        leaf.prop_recursive(4, 32, 5, |inner| {
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-                prop::collection::btree_map(".*", inner, 0..5)
-                    .prop_map(|map| Value::Object(map.into_iter().collect())),
-            ]
-        })
-    }
-
-    proptest! {
-        #[test]
-        fn reads_what_serde_json_writes(value in json()) {
-            let text = serde_json::to_string_pretty(&value).unwrap();
-            prop_assert_eq!(read(&text).value, value);
-        }
-
-        #[test]
-        fn agrees_with_serde_json_on_any_text(text in r#"[\[\]{}",:0-9a-z\\ -]{0,24}"#) {
-            let ours = parse(&text, 128, false).ok().map(|parsed| parsed.value);
-            let theirs = serde_json::from_str::<Value>(&text).ok();
-            prop_assert_eq!(ours, theirs);
-        }
-    }
-}
+mod tests;

@@ -78,6 +78,23 @@ pub struct RejectedItem {
     pub value: Value,
 }
 
+/// The items of the lists that a contract salvages, as they stand in results that are not accepted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SalvagedItems {
+    /// Those that satisfy the contract.
+    pub valid: Vec<Value>,
+    /// Those that do not.
+    pub rejected: Vec<RejectedItem>,
+}
+
+impl SalvagedItems {
+    /// Adds the items of another result.
+    pub fn extend(&mut self, other: SalvagedItems) {
+        self.valid.extend(other.valid);
+        self.rejected.extend(other.rejected);
+    }
+}
+
 /// A repair of the syntax, as an edit of the raw text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repair {

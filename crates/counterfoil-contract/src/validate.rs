@@ -17,7 +17,8 @@ pub(crate) mod walk;
 
 pub(crate) use describe::{SpanResolver, excerpt, parse_violation};
 pub(crate) use failure::error_fields;
-pub(crate) use salvage::salvage;
+pub(crate) use salvage::{innermost, salvage};
+pub(crate) use select::{select, select_values};
 pub(crate) use value_spans::ValueSpans;
 
 use crate::code::Code;

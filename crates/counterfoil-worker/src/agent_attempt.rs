@@ -199,7 +199,7 @@ async fn converse(
             submissions: &answer.details.submissions,
             context: Some(&known),
         };
-        let SelectedResult { report, channel, notes } = selector.select(offered);
+        let SelectedResult { report, channel, notes, items } = selector.select(offered);
         reply.channel = channel;
         if work.contract.fills_fields() || !report.provenance.coercions.is_empty() {
             reply.context = Some(Box::new((*known).clone()));
@@ -212,8 +212,8 @@ async fn converse(
         reply.why = report.violations.first().map(violation_text).unwrap_or_default();
         let budget_exceeded = exceeded_budget(&work.bounds.budget, &spent, "this step")
             .or_else(|| exceeded_budget(&input.budget_left, &spent, "the run"));
-        let salvage = &work.contract.policy().salvage;
-        unread.next_reply(&report, &String::from_utf8_lossy(&answer.text), salvage);
+        let text = String::from_utf8_lossy(&answer.text);
+        unread.next_reply(&report, work.contract.salvage_report(&report), items, &text);
         let mut claims = Vec::new();
         let satisfied = report.value.is_some();
         if let (Some(value), Some(verifier)) = (&report.value, verifier.as_mut()) {

@@ -2,7 +2,7 @@
 //! accepted, until a later reply of the same conversation has them in a valid form. An agent that
 //! leaves such an item out in its next reply does not make it disappear.
 
-use counterfoil_contract::report::RejectedItem;
+use counterfoil_contract::report::{RejectedItem, SalvagedItems};
 use counterfoil_contract::{Code, Report, Stage, Status, Violation};
 use counterfoil_flow::RejectedPart;
 use serde_json::Value;
@@ -26,6 +26,8 @@ pub(crate) struct RejectedItems {
     readable: Vec<Value>,
     /// Those of the last reply. At the end they are part of what can be read of it.
     last_readable: Vec<Value>,
+    /// The items of the other attempts in the last reply, which are no part of its result.
+    last_attempts: SalvagedItems,
     /// The last reply, if all of it was rejected.
     whole: Option<RejectedPart>,
 }
@@ -33,8 +35,15 @@ pub(crate) struct RejectedItems {
 impl RejectedItems {
     /// Takes note of the next reply: its own rejected items, and those of earlier replies that it
     /// does not have. If it tried to give a result of which not even a list can be read, all of it
-    /// is one item. `salvage` has the lists of the contract whose items are read one by one.
-    pub(crate) fn next_reply(&mut self, report: &Report, text: &str, salvage: &[String]) {
+    /// is one item. `result` has the items of the report, `attempts` those of every attempt of the
+    /// reply that was not accepted.
+    pub(crate) fn next_reply(
+        &mut self,
+        report: &Report,
+        result: SalvagedItems,
+        attempts: SalvagedItems,
+        text: &str,
+    ) {
         let is_wrong = report.status == Status::Rejected
             && !report.codes().iter().any(|code| QUESTIONS.contains(code));
         let is_unreadable = is_wrong
@@ -46,31 +55,41 @@ impl RejectedItems {
             text: shorten(text),
         });
         let valid = report.value.as_ref().or(report.partial.as_ref());
-        let rejected = &report.rejected_items;
-        self.items.retain(|item| {
-            !valid.is_some_and(|value| mentions(value, &item.value))
-                && !rejected.iter().any(|other| mentions(&other.value, &item.value))
-        });
-        self.items.extend(rejected.iter().filter(|item| !is_template(item)).cloned());
+        let has = |item: &Value| {
+            valid.is_some_and(|value| mentions(value, item)) || is_among(item, &result.rejected)
+        };
+        let attempts = SalvagedItems {
+            valid: last_of_each(attempts.valid, |item| item, &has),
+            rejected: last_of_each(attempts.rejected, |item| &item.value, &has),
+        };
+        let has = |item: &Value| {
+            has(item)
+                || is_among(item, &attempts.rejected)
+                || attempts.valid.iter().any(|other| mentions(other, item))
+        };
+        let before = std::mem::take(&mut self.last_attempts);
+        self.items.extend(before.rejected);
+        self.items.retain(|item| !has(&item.value) && !is_template(item));
+        self.items.extend(result.rejected.iter().filter(|item| !is_template(item)).cloned());
         self.items.truncate(MAX_ITEMS);
         self.readable.append(&mut self.last_readable);
-        self.readable.retain(|item| {
-            !valid.is_some_and(|value| mentions(value, item))
-                && !rejected.iter().any(|other| mentions(&other.value, item))
-        });
+        self.readable.extend(before.valid);
+        self.readable.retain(|item| !has(item));
         self.readable.truncate(MAX_ITEMS);
-        if let Some(partial) = report.partial.as_ref().filter(|_| is_wrong) {
-            // A list inside of the items of another one has the items.
-            let innermost = |pattern: &&String| {
-                !salvage.iter().any(|other| other.starts_with(&format!("{pattern}/")))
-            };
-            let items = salvage.iter().filter(innermost).flat_map(|list| items_of(partial, list));
-            self.last_readable = items.cloned().collect();
+        if is_wrong {
+            self.last_readable = result.valid;
         }
+        self.last_attempts = attempts;
     }
 
     /// The items that are left at the end.
-    pub(crate) fn into_parts(self) -> Vec<RejectedPart> {
+    pub(crate) fn into_parts(mut self) -> Vec<RejectedPart> {
+        // The whole reply has the items of its attempts.
+        if self.whole.is_none() {
+            let last = self.last_attempts;
+            self.items.extend(last.rejected.into_iter().filter(|item| !is_template(item)));
+            self.readable.extend(last.valid);
+        }
         let part = |item: RejectedItem| RejectedPart {
             reason: join_messages(&item.violations),
             text: shorten(&item.value.to_string()),
@@ -78,13 +97,37 @@ impl RejectedItems {
         };
         let dropped = |item: Value| RejectedPart {
             at: String::new(),
-            reason: "it stood in a reply that was not accepted, and the result leaves it out"
+            reason: "it stands in an attempt that was not accepted, and not in the result"
                 .to_owned(),
             text: shorten(&item.to_string()),
         };
-        let readable = self.readable.into_iter().map(dropped);
-        self.items.into_iter().map(part).chain(readable).chain(self.whole).collect()
+        let readable = self.readable.into_iter().take(MAX_ITEMS).map(dropped);
+        let items = self.items.into_iter().take(MAX_ITEMS).map(part);
+        items.chain(readable).chain(self.whole).collect()
     }
+}
+
+/// Whether one of these items says the same as another one.
+fn is_among(item: &Value, items: &[RejectedItem]) -> bool {
+    items.iter().any(|other| mentions(&other.value, item))
+}
+
+/// The items that the result does not have. Of several that say the same, the last is kept.
+fn last_of_each<T>(
+    mut items: Vec<T>,
+    value: impl Fn(&T) -> &Value,
+    in_result: impl Fn(&Value) -> bool,
+) -> Vec<T> {
+    items.retain(|item| !in_result(value(item)));
+    items.truncate(MAX_ITEMS);
+    let mut kept: Vec<T> = Vec::new();
+    for item in items.into_iter().rev() {
+        if !kept.iter().any(|other| mentions(value(other), value(&item))) {
+            kept.push(item);
+        }
+    }
+    kept.reverse();
+    kept
 }
 
 /// Whether an item is a template that was not filled in: every value is a placeholder.
@@ -135,20 +178,6 @@ fn mentions_one(all: &[(&str, &str)], item: &Value) -> bool {
     texts.is_empty() || texts.iter().any(|one| all.contains(one))
 }
 
-/// The items of the lists that a pattern selects.
-fn items_of<'v>(value: &'v Value, pattern: &str) -> Vec<&'v Value> {
-    let mut found = vec![value];
-    for token in pattern.split('/').skip(1).chain(["*"]) {
-        let inner = |value: &'v Value| match value {
-            Value::Array(items) if token == "*" => items.iter().collect(),
-            Value::Object(fields) if token == "*" => fields.values().collect(),
-            other => other.get(token).into_iter().collect::<Vec<&Value>>(),
-        };
-        found = found.into_iter().flat_map(inner).collect();
-    }
-    found
-}
-
 /// The items of an item: those of its lists of objects, or itself if it has none.
 fn collect_leaves<'v>(item: &'v Value, into: &mut Vec<&'v Value>) {
     let lists = item.as_object().into_iter().flat_map(|fields| fields.values());
@@ -177,6 +206,8 @@ fn collect_texts<'v>(value: &'v Value, key: &'v str, into: &mut Vec<(&'v str, &'
 #[cfg(test)]
 mod tests {
     use super::*;
+    use counterfoil_agents::result_selection::{ResultCandidates, ResultSelector, SelectedResult};
+    use counterfoil_contract::Contract;
     use serde_json::json;
 
     #[test]
@@ -211,34 +242,106 @@ mod tests {
         assert!(!mentions(&json!([{"id": "F001"}]), &group));
     }
 
-    fn report(status: Status, value: Option<Value>, partial: Option<Value>) -> Report {
-        let contract = counterfoil_contract::Contract::from_yaml(
-            "contract: acme/list\nversion: 1\nfields: { items: [{ id: string }] }\n",
-        );
-        let report = contract.unwrap().check("nothing");
-        Report { status, value, partial, violations: Vec::new(), ..report }
+    /// A contract for a list of items, in a fence; two results that differ are asked about.
+    fn contract() -> Contract {
+        Contract::from_yaml(
+            "contract: acme/list\nversion: 1\nframing: fenced-json\n\
+             fields: { items: [{ id: string, level: low | high }], read: string }\n\
+             policy: { salvage: [/items], several: ask }\n",
+        )
+        .unwrap()
+    }
+
+    fn result(ids: &[&str]) -> String {
+        let items: Vec<Value> = ids.iter().map(|id| json!({"id": id, "level": "low"})).collect();
+        json!({"items": items, "read": "all"}).to_string()
+    }
+
+    fn fenced(result: &str) -> String {
+        format!("```json\n{result}\n```\n")
+    }
+
+    /// The texts of the items that are left after these replies.
+    fn left(replies: &[&str]) -> Vec<String> {
+        let contract = contract();
+        let mut selector = ResultSelector::new(&contract, &[], "", &[]);
+        let mut rejected = RejectedItems::default();
+        for text in replies {
+            let offered = ResultCandidates { text: text.as_bytes(), ..Default::default() };
+            let SelectedResult { report, items, .. } = selector.select(offered);
+            rejected.next_reply(&report, contract.salvage_report(&report), items, text);
+        }
+        rejected.into_parts().into_iter().map(|part| part.text).collect()
     }
 
     #[test]
     fn a_valid_item_of_a_refused_reply_is_missed() {
-        let items = |ids: &[&str]| {
-            let ids: Vec<Value> = ids.iter().map(|id| json!({"id": id})).collect();
-            json!({"items": ids})
-        };
-        let refused = || report(Status::Rejected, None, Some(items(&["F001", "F002"])));
-        let left = |then: Report, list: &str| -> Vec<String> {
-            let salvage = [list.to_owned()];
-            let mut rejected = RejectedItems::default();
-            rejected.next_reply(&refused(), "", &salvage);
-            rejected.next_reply(&then, "", &salvage);
-            rejected.into_parts().into_iter().map(|part| part.text).collect()
-        };
-        let accepted = |ids: &[&str]| report(Status::Accepted, Some(items(ids)), None);
-        assert_eq!(left(accepted(&["F002"]), "/items"), [r#"{"id":"F001"}"#]);
-        assert_eq!(left(accepted(&["F002", "F001"]), "/items"), [""; 0]);
-        assert_eq!(left(accepted(&["F002"]), "/others"), [""; 0]);
-        // What is left of the last reply is its partial result.
-        assert_eq!(left(refused(), "/items"), [""; 0]);
+        let (first, second) =
+            (json!({"id": "F001", "level": "low"}), json!({"id": "F002", "level": "low"}));
+        let malformed = json!({"id": "F003", "level": "medium"});
+        let give = |items: &[&Value]| json!({"items": items, "read": "all"}).to_string();
+        let cut = |text: &str, at: &str| text[..text.find(at).unwrap()].to_owned();
+        let both = result(&["F001", "F002"]);
+        let end = |count| both.match_indices('}').nth(count).unwrap().0 + 1;
+        let cases: &[(&str, String, &[&Value])] = &[
+            ("invalid", fenced(&give(&[&first, &second, &malformed])), &[&malformed, &first]),
+            ("without a field", fenced(&json!({"items": [first, second]}).to_string()), &[&first]),
+            ("not in a fence", both.clone(), &[&first]),
+            (
+                "two of them, not in a fence",
+                format!("{}\n\n{}", give(&[&first]), give(&[])),
+                &[&first],
+            ),
+            ("cut off after its items", format!("```json\n{}", &both[..end(1)]), &[&first]),
+            ("cut off in the second item", format!("```json\n{}", cut(&both, "F002")), &[&first]),
+            ("cut off in the first item", format!("```json\n{}", cut(&both, "F001")), &[]),
+            (
+                "cut off, with a malformed item",
+                fenced(&cut(&give(&[&malformed, &second]), ",\"read")),
+                &[&malformed],
+            ),
+            (
+                "broken in the first item",
+                fenced(&both.replace("\"F001\",", "\"F001\" ")),
+                &[&first],
+            ),
+            ("broken after the first item", fenced(&both.replace("},{", "} and {")), &[&first]),
+            ("two results", format!("{}or\n{}", fenced(&both), fenced(&give(&[]))), &[&first]),
+            (
+                "a draft before an invalid result",
+                format!("{}or\n{}", fenced(&both), fenced("{\"items\": []}")),
+                &[&first],
+            ),
+            ("in a thought", format!("<think>{both}</think>\nwait"), &[]),
+            ("something else", "```json\n{\"id\": \"F001\"}\n```\n".to_owned(), &[]),
+        ];
+        let then = |ids: &[&str]| fenced(&result(ids));
+        for (name, text, missed) in cases {
+            let missed: Vec<String> = missed.iter().map(ToString::to_string).collect();
+            assert_eq!(left(&[text, &then(&["F002"])]), missed, "{name}");
+            assert_eq!(left(&[text, &then(&["F001", "F002", "F003"])]), [""; 0], "{name}");
+            // It is missed once, however often it was sent.
+            assert_eq!(left(&[text, text, "Sorry.", &then(&["F002"])]), missed, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_the_last_reply_is_its_partial_result() {
+        let malformed = json!({"id": "F003", "level": "medium"});
+        let items = json!([{"id": "F001", "level": "low"}, malformed]);
+        let text = fenced(&json!({"items": items, "read": "all"}).to_string());
+        assert_eq!(left(&[&text, &text]), [malformed.to_string()]);
+    }
+
+    #[test]
+    fn an_item_of_the_last_reply_that_is_no_part_of_its_result_is_kept() {
+        let item = json!({"id": "F001", "level": "low"}).to_string();
+        let unfenced = result(&["F001"]);
+        assert_eq!(left(&[&unfenced]), [item]);
+        assert_eq!(left(&[&unfenced, &fenced(&unfenced)]), [""; 0]);
+        // All of a reply that cannot be parsed is kept as it is.
+        let cut = format!("```json\n{}\n```\n", &unfenced[..unfenced.len() - 1]);
+        assert_eq!(left(&[&cut]), [cut.as_str()]);
     }
 
     #[test]

@@ -138,7 +138,7 @@ impl Outside {
     }
 
     /// Whether an offset is in a thinking section that has ended.
-    fn is_thinking(&self, at: usize) -> bool {
+    pub(super) fn is_thinking(&self, at: usize) -> bool {
         let after = self.thinking.partition_point(|(from, _)| *from <= at);
         after > 0 && at < self.thinking[after - 1].1
     }

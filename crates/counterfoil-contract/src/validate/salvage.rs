@@ -65,6 +65,13 @@ pub(crate) fn salvage(
     (Some(remove_items(value, &rejected)), rejected)
 }
 
+/// The lists whose items have no list inside that is salvaged itself.
+pub(crate) fn innermost(lists: &[String]) -> impl Iterator<Item = &String> {
+    let has_inner =
+        |list: &String| lists.iter().any(|other| other.starts_with(&format!("{list}/")));
+    lists.iter().filter(move |list| !has_inner(list))
+}
+
 /// A sort key that orders pointers as in the value: indexes numerically.
 fn sort_key(pointer: &str) -> Vec<(usize, String)> {
     pointer
