@@ -78,15 +78,21 @@ fn what_was_merged_into_main_since_is_no_part_of_the_change() {
 #[test]
 fn a_run_that_cannot_read_the_change_says_how_to_name_another_base() {
     let hint = "; --input base=REVISION names another base";
-    for (input, reason, helps) in [
-        ("base=nowhere", "'nowhere' is not a revision", true),
-        ("chunk_tokens=0", "a chunk cannot have 0 tokens", false),
+    let unrelated: fn(Scenario) -> Scenario =
+        |one| one.git(&["checkout", "-q", "--orphan", "other"]).commit();
+    let same: fn(Scenario) -> Scenario = |one| one;
+    for (prepare, input, reason, helps) in [
+        (same, "base=nowhere", "'nowhere' is not a revision", true),
+        (unrelated, "base=merge-base", "have no common commit", true),
+        (same, "chunk_tokens=0", "a chunk cannot have 0 tokens", false),
+        (|one| one.file(".git/index", "broken"), "base=HEAD", "index file", false),
+        (|one| one.git(&["config", "core.bare", "true"]), "base=HEAD", "work", false),
     ] {
         let scenario = Scenario::new("review-fix").built_in_only().file("src/lib.rs", TWO);
-        let ran = scenario.run(&["--input", input]);
-        assert_eq!(ran.ended(), ("blocked", None, 7), "{ran:?}");
-        assert!(ran.reason().contains(reason), "{}", ran.reason());
-        assert_eq!(ran.reason().contains(hint), helps, "{}", ran.reason());
+        let ran = prepare(scenario).run(&["--input", input]);
+        assert_eq!(ran.ended(), ("blocked", None, 7), "{input}: {ran:?}");
+        assert!(ran.reason().contains(reason), "{input}: {}", ran.reason());
+        assert_eq!(ran.reason().contains(hint), helps, "{input}: {}", ran.reason());
     }
 }
 
