@@ -362,9 +362,9 @@ fn a_check_that_cannot_be_run_is_blocked_at_the_integration() {
     assert_eq!(status_of(&ran)["last_ci_result"], "red");
 }
 
-/// But only as it was corrected: what did not change is asked for again before.
+/// The reviewer sees it only as it was corrected.
 #[test]
-fn a_claim_of_the_coder_that_is_refuted_reaches_the_reviewer() {
+fn a_claim_of_the_coder_that_is_refuted_is_asked_for_again() {
     let claims = |file: &str| but(&json!({"artifacts": {"files_changed": [file]}}));
     let scenario = Scenario::team().planned().says("Coder", claims("src/elsewhere.rs"));
     let scenario = scenario.writes("src/part.rs", "// part\n").says("Coder", claims("src/part.rs"));
