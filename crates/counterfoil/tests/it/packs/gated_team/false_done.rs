@@ -2,9 +2,7 @@
 //! or speaks of something else, as often as it is asked; all others do and say what is needed to end
 //! as done. None may.
 
-use super::{
-    Team, acceptance, asked, but, doc, done, folder, held_back, ok, status_of, task, went,
-};
+use super::{Team, asked, but, doc, done, folder, held_back, ok, status_of, task, went};
 use crate::packs::run::ScenarioRun;
 use crate::packs::scenario::Scenario;
 use serde_json::{Value, json};
@@ -53,7 +51,7 @@ pub(super) fn all_but(liar: &str, base: Scenario, lie: impl Fn(Scenario) -> Scen
 }
 
 /// The run of it. It must not be done, and the liar must have been asked.
-fn refused(liar: &str, lie: impl Fn(Scenario) -> Scenario) -> ScenarioRun {
+pub(super) fn refused(liar: &str, lie: impl Fn(Scenario) -> Scenario) -> ScenarioRun {
     let ran = all_but(liar, Scenario::team(), lie).play();
     never_done(&ran);
     ran
@@ -184,7 +182,7 @@ fn of_something_else() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 /// How many fixes a task has.
-const FIXES: usize = 3;
+pub(super) const FIXES: usize = 3;
 
 /// All rows in one run: in each of its tasks, each gate says three of its rows, and then passes.
 /// None of the rows passes, and the next round does.
@@ -271,192 +269,6 @@ fn what_speaks_of_something_else_is_asked_for_again() {
         let lies = rows.iter().filter(|(_, whose, _)| *whose == agent).count();
         assert_eq!(ran.attempt(attempt)["repairs_asked"], lies, "{attempt}: {ran:?}");
     }
-}
-
-/// Files that are changed after the review has passed, by whom, and the step to the next review.
-fn changed_later() -> Vec<(&'static str, Scenario, &'static str)> {
-    let edit = "echo '// nobody asked for this' >> src/part.rs";
-    let team = || Scenario::team().built_in_only();
-    let reviewed = || team().planned().codes().passes(&["Reviewer"]);
-    let gated = || reviewed().passes(&["QA", "Security"]);
-    let wanted = acceptance("cmd: test -f src/wanted.rs");
-    let red = || {
-        let scenario = team().intake_with(&wanted).design().plan(&[task("T-001", &[])]).codes();
-        scenario.passes(&["Reviewer", "QA", "Security", "Integrator"])
-    };
-    vec![
-        ("QA that passes", reviewed().says("QA", ok()).exec(edit), "QA>REVIEW"),
-        (
-            "QA before it passes",
-            reviewed().says("QA", held_back("No.")).exec(edit).codes().passes(&["QA"]),
-            "QA>REVIEW",
-        ),
-        (
-            "QA that asks",
-            reviewed()
-                .says("QA", super::status("NEEDS_INFO", "Which one?"))
-                .exec(edit)
-                .answer("ASK_USER", "This one.")
-                .passes(&["QA"]),
-            "QA>REVIEW",
-        ),
-        (
-            "QA that adds a file",
-            reviewed().says("QA", ok()).writes("tests/more.sh", "exit 0\n"),
-            "QA>REVIEW",
-        ),
-        (
-            "QA whose gate a person waives",
-            (0..FIXES)
-                .fold(reviewed(), |scenario, _| {
-                    scenario.says("QA", held_back("No.")).exec(edit).codes()
-                })
-                .says("QA", held_back("No."))
-                .answer("ASK_USER", "accept with known issues"),
-            "ANSWERED>REVIEW",
-        ),
-        (
-            "the Integrator that puts it together",
-            gated().says("Integrator", ok()).exec(edit),
-            "INTEGRATE_RESULT>REVIEW",
-        ),
-        (
-            "the Integrator that fixes the build",
-            red().says("Integrator", ok()).writes("src/wanted.rs", "// x\n").says("Coder", ok()),
-            "INTEGRATE_RESULT>REVIEW",
-        ),
-        (
-            "the Coder that fixes the build",
-            red().passes(&["Integrator"]).says("Coder", ok()).writes("src/wanted.rs", "// x\n"),
-            "INTEGRATE_RESULT>REVIEW",
-        ),
-        (
-            "the Integrator that closes the session",
-            gated().passes(&["Integrator"]).documented().says("Integrator", ok()).exec(edit),
-            "RELEASE_RESULT>REVIEW",
-        ),
-        (
-            "the Integrator that calls a script README.sh",
-            gated()
-                .passes(&["Integrator"])
-                .documented()
-                .says("Integrator", ok())
-                .writes("README.sh", "exit 0\n"),
-            "RELEASE_RESULT>REVIEW",
-        ),
-        (
-            "the Integrator that calls a module CHANGELOG.md.rs",
-            gated()
-                .passes(&["Integrator"])
-                .documented()
-                .says("Integrator", ok())
-                .writes("src/CHANGELOG.md.rs", "// x\n"),
-            "RELEASE_RESULT>REVIEW",
-        ),
-        (
-            "Docs that calls a script README.sh",
-            gated()
-                .passes(&["Integrator"])
-                .documented()
-                .writes("README.sh", "exit 0\n")
-                .passes(&["Integrator"]),
-            "RELEASE_RESULT>REVIEW",
-        ),
-        (
-            "Docs that rewrites code in docs",
-            team()
-                .file("docs/conf.py", "x = 1\n")
-                .commit()
-                .planned()
-                .codes()
-                .passes(&["Reviewer", "QA", "Security", "Integrator"])
-                .documented()
-                .writes("docs/conf.py", "import os\n")
-                .passes(&["Integrator"]),
-            "RELEASE_RESULT>REVIEW",
-        ),
-        (
-            "Docs that writes code, and asks",
-            gated()
-                .passes(&["Integrator"])
-                .says("Docs", super::status("NEEDS_INFO", "For whom?"))
-                .writes("docs/conf.py", "import os\n")
-                .answer("ASK_USER", "For all.")
-                .documented()
-                .passes(&["Integrator"]),
-            "RELEASE_RESULT>REVIEW",
-        ),
-        (
-            "the Integrator that asks before it closes the session",
-            gated()
-                .passes(&["Integrator"])
-                .documented()
-                .says("Integrator", super::status("NEEDS_INFO", "For whom?"))
-                .exec(edit)
-                .answer("ASK_USER", "For all.")
-                .passes(&["Integrator"]),
-            "RELEASE_RESULT>REVIEW",
-        ),
-    ]
-}
-
-#[test]
-fn what_is_changed_after_the_review_is_reviewed() {
-    for (way, scenario, step) in changed_later() {
-        let scenario = scenario.says("Reviewer", held_back("Nobody asked for this."));
-        let ran = scenario.says("Coder", super::status("FAIL", "enough")).play();
-        super::blocked(&ran, "enough");
-        assert!(went(&ran, step) && went(&ran, "REVIEW>FIX_REVIEW"), "{way}: {ran:?}");
-        let sent = ran.prompt("REVIEW#2", 1);
-        assert!(sent.contains("Since the last review that passed"), "{way}: {sent}");
-        let file = match way {
-            "QA that adds a file" => "tests/more.sh",
-            way if way.ends_with("fixes the build") => "src/wanted.rs",
-            way if way.ends_with("README.sh") => "README.sh",
-            way if way.ends_with("CHANGELOG.md.rs") => "src/CHANGELOG.md.rs",
-            "Docs that writes code, and asks" | "Docs that rewrites code in docs" => "docs/conf.py",
-            _ => "src/part.rs",
-        };
-        let touched =
-            sent.lines().find(|line| line.starts_with("- Changed for this task")).unwrap();
-        assert!(touched.contains(file), "{way}: {touched}");
-    }
-}
-
-#[test]
-fn documents_that_are_written_last_are_not_reviewed() {
-    let scenario = Scenario::team().planned().codes();
-    let scenario = scenario.passes(&["Reviewer", "QA", "Security", "Integrator"]).documented();
-    let scenario = scenario.writes("docs/parts.md", "# Parts\n").says("Integrator", ok());
-    let names = ["README", "README.rst", "README-de.txt", "CHANGELOG.adoc", "parts/README.fr.md"];
-    let scenario = names.iter().fold(scenario, |scenario, name| scenario.writes(name, "Parts\n"));
-    let ran = scenario.play();
-    done(&ran);
-    assert!(!went(&ran, "RELEASE_RESULT>REVIEW"), "{ran:?}");
-}
-
-#[test]
-fn what_was_changed_later_and_passes_its_review_is_done() {
-    // QA adds a test, and the Integrator a file at each of its turns.
-    let scenario = Scenario::team().planned().codes().passes(&["Reviewer"]);
-    let scenario = scenario.says("QA", ok()).writes("tests/more.sh", "exit 0\n");
-    let scenario = scenario.passes(&["Reviewer", "Security"]);
-    let scenario = scenario.says("Integrator", ok()).writes("build.cfg", "all\n");
-    let keeps = "mkdir -p ../kept; cp .agents-work/*_play/status.json ../kept/";
-    let scenario = scenario.says("Reviewer", ok()).exec(keeps).documented();
-    let scenario = scenario.says("Integrator", ok()).writes("release.cfg", "all\n");
-    let ran = scenario.passes(&["Reviewer"]).play();
-    done(&ran);
-    let passed: Vec<String> =
-        super::way(&ran).into_iter().filter(|step| step.starts_with("REVIEW>")).collect();
-    let expected =
-        ["REVIEW>QA", "REVIEW>QA_CHECKS", "REVIEW>SECURITY_NEEDED", "REVIEW>SECURITY_NEEDED"];
-    assert_eq!(passed, expected, "{ran:?}");
-    assert_eq!(status_of(&ran)["completed_tasks"], json!(["T-001"]));
-    let kept = std::fs::read_to_string(ran.path("../kept/status.json")).unwrap();
-    let kept: Value = serde_json::from_str(&kept).unwrap();
-    assert_eq!(kept["current_state"], "INTEGRATE", "the review of the whole work");
-    assert!(!ran.prompt("REVIEW#1", 1).contains("Since the last review that passed"));
 }
 
 #[test]
@@ -551,100 +363,6 @@ fn a_gate_that_never_passes_ends_with_a_person() {
         let ran = refused(gate, |scenario| scenario.says(gate, said.clone()));
         super::waits(&ran);
     }
-}
-
-#[test]
-fn a_check_that_fails_is_not_talked_away() {
-    let wanted = acceptance("cmd: test -f src/wanted.rs");
-    let ran = refused("SpecAgent", |scenario| scenario.intake_with(&wanted));
-    assert!(went(&ran, "INTEGRATE_RESULT>FIX_BUILD"), "{ran:?}");
-    assert_eq!(status_of(&ran)["last_ci_result"], "red");
-}
-
-#[test]
-fn a_check_of_the_project_that_the_work_breaks_holds_back() {
-    for check in ["test", "lint", "build", "type-check"] {
-        let base = Scenario::team()
-            .file("counterfoil.toml", &format!("[checks]\n{check} = \"! test -f src/part.rs\"\n"))
-            .commit();
-        let ran = all_but("nobody", base, |scenario| scenario).play();
-        never_done(&ran);
-        assert!(went(&ran, "QA_RESULT>FIX_TESTS"), "{check}: {ran:?}");
-        let status = status_of(&ran);
-        assert_eq!(
-            (&status["last_ci_result"], &status["last_failed_step"]),
-            (&json!("red"), &json!(check))
-        );
-        // The next agent is given what the engine saw.
-        assert!(ran.prompt("REVIEW#1", 1).contains(&format!("{check}: failed")), "{check}");
-    }
-}
-
-#[test]
-fn a_check_that_cannot_run_is_blocked_at_once() {
-    for check in ["cmd: no-such-tool --test", "cmd: exit 127", "cmd: ./missing.sh"] {
-        let mut checked = task("T-001", &[]);
-        checked["checks"] = json!([check]);
-        let ran = refused("Planner", |scenario| scenario.plan(std::slice::from_ref(&checked)));
-        super::blocked(&ran, check);
-        assert!(!went(&ran, "QA_RESULT>FIX_TESTS"), "{check}: {ran:?}");
-        let status = status_of(&ran);
-        assert_eq!(
-            (&status["last_ci_result"], &status["last_failed_step"]),
-            (&json!("red"), &json!(check))
-        );
-    }
-}
-
-#[test]
-fn qa_that_ran_nothing_is_asked_what_it_ran() {
-    let mut manual = task("T-001", &[]);
-    manual["checks"] = json!(["manual: look at it"]);
-    let ran = refused("Planner", |scenario| scenario.plan(std::slice::from_ref(&manual)));
-    super::blocked(&ran, "what was run");
-    assert_eq!(ran.attempt("QA#1")["repairs_asked"], 2, "{ran:?}");
-}
-
-#[test]
-fn a_coder_that_rewrites_what_checks_it_is_found() {
-    let easy = doc("acceptance.json", &acceptance("cmd: true"));
-    let ran = refused("Coder", |scenario| {
-        scenario.says("Coder", ok()).exec(&format!("echo '// x' >> src/part.rs; {easy}"))
-    });
-    super::blocked(&ran, "acceptance.json");
-    assert!(ran.read(&super::session(&ran, "acceptance.json")).contains("test -f src/lib.rs"));
-}
-
-#[test]
-fn tests_that_are_gone_need_a_persons_word() {
-    let base = || {
-        Scenario::team()
-            .file("tests/one.rs", "#[test]\nfn one_is_one() {\n    assert_eq!(1, 1);\n}\n")
-            .commit()
-    };
-    let removes = |scenario: Scenario| {
-        scenario.says("Coder", ok()).exec("echo '// x' >> src/part.rs; rm -f tests/one.rs")
-    };
-    let scenario = all_but("Coder", base(), removes);
-    let ran = scenario.play();
-    never_done(&ran);
-    let question = super::waits(&ran)["question"].as_str().unwrap();
-    assert!(question.contains("one_is_one"), "{question}");
-    assert!(!went(&ran, "IMPLEMENT>REVIEW"), "{ran:?}");
-    // No: it goes back to the Coder. Yes: it goes on, and the report says so.
-    let no = all_but("Coder", base(), removes)
-        .answer("ASK_USER", "no")
-        .answer("ASK_USER", "Put it back.")
-        .play();
-    never_done(&no);
-    assert!(went(&no, "ANSWERED>FIX_REVIEW"), "{no:?}");
-    // Nobody but that person can say that it is put right.
-    let asked = super::waits(&no)["question"].as_str().unwrap();
-    assert!(asked.contains("this is put right") && asked.contains("one_is_one"), "{asked}");
-    assert!(no.prompt("FIX_REVIEW#1", 1).contains("Put it back."));
-    let yes = all_but("Coder", base(), removes).answer("ASK_USER", "yes").play();
-    done(&yes);
-    assert!(yes.read(&super::session(&yes, "report.md")).contains("one_is_one"));
 }
 
 #[test]

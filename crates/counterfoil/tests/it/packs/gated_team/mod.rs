@@ -1,9 +1,11 @@
 //! The pack gated-team: the replies of its agents, and a module for each of its aspects.
 
 mod asks;
+mod changed_later;
 mod commands;
 mod contracts;
 mod elsewhere;
+mod false_checks;
 mod false_done;
 mod fixes;
 mod gates;
