@@ -68,6 +68,24 @@ fn a_refused_submission_after_an_accepted_one_asks_again() {
 }
 
 #[test]
+fn unknown_fields_are_refused_in_every_channel_alike() {
+    let contract = contract().with_unknown_fields(UnknownFields::Refuse).unwrap();
+    let hidden = json!({"ok": true, "findings": [{"severity": "critical"}]});
+    let submissions = [submitted(hidden.clone())];
+    let text = hidden.to_string();
+    for offered in [
+        candidates(&text, None, &[]),
+        candidates("Done.", Some(&hidden), &[]),
+        candidates("Done.", None, &submissions),
+    ] {
+        let mut selector = ResultSelector::new(&contract, &[], "", &[]);
+        let found = selector.select(offered);
+        assert_eq!(codes(&found), [Code::UnknownField], "{:?}", found.channel);
+        assert_eq!(found.report.violations[0].pointer, "/findings");
+    }
+}
+
+#[test]
 fn a_contradiction_is_asked_about_once_with_the_place_and_both_values() {
     let contract = contract();
     let mut selector = ResultSelector::new(&contract, &[], "", &[]);
