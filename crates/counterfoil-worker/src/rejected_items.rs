@@ -207,6 +207,7 @@ fn collect_texts<'v>(value: &'v Value, key: &'v str, into: &mut Vec<(&'v str, &'
 mod tests {
     use super::*;
     use counterfoil_agents::result_selection::{ResultCandidates, ResultSelector, SelectedResult};
+    use counterfoil_agents::submissions::Submission;
     use counterfoil_contract::Contract;
     use serde_json::json;
 
@@ -331,6 +332,30 @@ mod tests {
         let items = json!([{"id": "F001", "level": "low"}, malformed]);
         let text = fenced(&json!({"items": items, "read": "all"}).to_string());
         assert_eq!(left(&[&text, &text]), [malformed.to_string()]);
+    }
+
+    #[test]
+    fn an_item_of_a_refused_submission_is_missed_in_the_next_one() {
+        let contract = contract();
+        let submitted = |items: Value| {
+            let value = json!({"items": items, "read": "all"});
+            Submission::now(value.clone(), &contract.check_value(&value))
+        };
+        let malformed = json!({"id": "F003", "level": "medium"});
+        let refused = submitted(json!([{"id": "F001", "level": "low"}, malformed]));
+        let left = |last: Submission| {
+            let submissions = [refused.clone(), last];
+            let mut selector = ResultSelector::new(&contract, &[], "", &[]);
+            let offered = ResultCandidates { submissions: &submissions, ..Default::default() };
+            let SelectedResult { report, items, .. } = selector.select(offered);
+            let mut rejected = RejectedItems::default();
+            rejected.next_reply(&report, contract.salvage_report(&report), items, "");
+            rejected.into_parts().len()
+        };
+        assert_eq!(left(submitted(json!([]))), 2);
+        assert_eq!(left(submitted(json!([{"id": "F003", "level": "high"}]))), 1);
+        let both = json!([{"id": "F001", "level": "low"}, {"id": "F003", "level": "high"}]);
+        assert_eq!(left(submitted(both)), 0);
     }
 
     #[test]

@@ -112,7 +112,7 @@ fn without_open_item(mut value: Value, open: &[String], lists: &[String]) -> Val
             inner.is_some_and(|inner| matches(&pattern, &format!("/{}", inner.join("/"))))
         });
         let Some(from) = found else { continue };
-        let (item, around) = open[..from + length].split_last().unwrap_or((&list, &[]));
+        let Some((item, around)) = open[..from + length].split_last() else { continue };
         match value.pointer_mut(&pointer_of(around)) {
             Some(Value::Array(items)) => drop(items.pop()),
             Some(Value::Object(members)) => drop(members.shift_remove(item)),
