@@ -67,14 +67,11 @@ pub(crate) fn closed(schema: &Value) -> Value {
 pub(crate) fn is_closable(schema: &Value) -> bool {
     match schema {
         Value::Object(map) => {
-            let composes = ["allOf", "if", "not", "dependentSchemas"];
-            let adds = ["anyOf", "oneOf", "$ref"];
+            let has = |keyword: &&str| map.get(*keyword).is_some_and(|value| !value.is_string());
+            let composes = ["allOf", "if", "not", "dependentSchemas"].iter().any(has);
             let is_object = map.get("properties").is_some_and(Value::is_object);
-            !composes
-                .iter()
-                .any(|keyword| map.get(*keyword).is_some_and(|value| !value.is_string()))
-                && !(is_object && adds.iter().any(|keyword| map.contains_key(*keyword)))
-                && map.values().all(is_closable)
+            let adds = ["anyOf", "oneOf", "$ref"].iter().any(|keyword| map.contains_key(*keyword));
+            !composes && !(is_object && adds) && map.values().all(is_closable)
         }
         Value::Array(items) => items.iter().all(is_closable),
         _ => true,
