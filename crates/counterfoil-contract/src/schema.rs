@@ -71,7 +71,10 @@ pub(crate) fn is_closable(schema: &Value) -> bool {
             let composes = ["allOf", "if", "not", "dependentSchemas"].iter().any(has);
             let is_object = map.get("properties").is_some_and(Value::is_object);
             let adds = ["anyOf", "oneOf", "$ref"].iter().any(|keyword| map.contains_key(*keyword));
-            !composes && !(is_object && adds) && map.values().all(is_closable)
+            if composes || (is_object && adds) {
+                return false;
+            }
+            map.values().all(is_closable)
         }
         Value::Array(items) => items.iter().all(is_closable),
         _ => true,
