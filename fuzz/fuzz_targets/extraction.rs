@@ -1,8 +1,9 @@
-//! Any text, any JSON framing: no panic, the stream gives the same report as the whole text, and the
+//! Any text, any JSON framing: no panic (also when the items of its attempts are read), the stream gives the same report as the whole text, and the
 //! work is linear in the length of the text.
 #![no_main]
 
 use counterfoil_contract::Contract;
+use counterfoil_contract::shown::Shown;
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 
@@ -37,6 +38,7 @@ fuzz_target!(|bytes: &[u8]| {
             stream.push(&piece.iter().collect::<String>());
         }
         assert_eq!(stream.finish(), report);
+        contract.salvage_text(bytes, contract.policy(), &Shown::default());
         for violation in report.violations.iter().chain(&report.warnings) {
             if let Some(span) = violation.span {
                 assert!(text.get(span.start..span.end).is_some(), "{violation:?}");
