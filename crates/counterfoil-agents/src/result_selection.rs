@@ -120,7 +120,9 @@ impl<'c> ResultSelector<'c> {
 
     fn items(&self, reports: &[&Report]) -> SalvagedItems {
         let mut items = SalvagedItems::default();
-        reports.iter().for_each(|report| items.extend(self.contract.salvage_report(report)));
+        for report in reports {
+            items.extend(self.contract.salvage_report(report));
+        }
         items
     }
 

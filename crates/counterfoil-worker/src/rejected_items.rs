@@ -59,8 +59,8 @@ impl RejectedItems {
             valid.is_some_and(|value| mentions(value, item)) || is_among(item, &result.rejected)
         };
         let attempts = SalvagedItems {
-            valid: last_of_each(attempts.valid, |item| item, &has),
-            rejected: last_of_each(attempts.rejected, |item| &item.value, &has),
+            valid: last_of_each(attempts.valid, |item| item, has),
+            rejected: last_of_each(attempts.rejected, |item| &item.value, has),
         };
         let has = |item: &Value| {
             has(item)
