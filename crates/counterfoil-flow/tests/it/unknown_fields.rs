@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const SHARED: &str = "contract: t/shared\nversion: 1\nfields: { ok: boolean }";
 
 /// Two agents with the same contract; one of them reviews.
-const TWO: &str = r#"
+const TWO: &str = "
 workflow: two
 agents:
   make: { contract: t/shared, prompt: Make it. }
@@ -20,7 +20,7 @@ states:
   look: { agent: review, go: write }
   write: { agent: note, go: done }
   done: { end: done }
-"#;
+";
 
 fn checked() -> Workflow {
     let mut registry = Registry::new();
