@@ -4,10 +4,7 @@ use regex::Regex;
 use serde_json::{Map, Value};
 
 /// Compiles a pattern of this module, which ignores case.
-///
-/// # Panics
-///
-/// Panics if the pattern is wrong, which every test of the module would show.
+#[expect(clippy::expect_used, reason = "a wrong pattern fails every test of this module")]
 pub(super) fn pattern(source: &str) -> Regex {
     Regex::new(&format!("(?i){source}")).expect("a pattern of this module compiles")
 }

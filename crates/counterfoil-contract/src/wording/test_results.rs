@@ -63,7 +63,7 @@ fn whole_number(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => text.trim().parse::<u32>().ok().map(u64::from),
         // Larger numbers are no counts of tests.
-        other => other.as_u64().filter(|count| *count <= u64::from(u32::MAX)),
+        other => other.as_u64().filter(|count| u32::try_from(*count).is_ok()),
     }
 }
 
