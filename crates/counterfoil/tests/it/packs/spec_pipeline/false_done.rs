@@ -316,6 +316,28 @@ fn fewer_tasks_are_done_than_were_planned() {
 }
 
 #[test]
+fn a_task_is_done_and_its_box_is_empty() {
+    for text in [
+        "- [ ] T001 search",
+        "* [] T001: search",
+        "1. [ ] **T001** search",
+        "- [x] part one of it\n  - [ ] T001 the rest",
+    ] {
+        let scenario = always(good(play(), "tasks"), |scenario| {
+            let work = scenario.says("implement", succeeded("implement"));
+            let work = work.writes("src/search.rs", "pub fn search() {}\n");
+            good(work.writes("specs/search/tasks.md", &format!("{text}\n")), "test")
+        });
+        let ran = plays("standard", "exhausted", scenario);
+        let gates = ran.variables()["gates"].to_string();
+        assert!(
+            gates.contains("the boxes of T001 in specs/search/tasks.md are empty"),
+            "{text}: {gates}"
+        );
+    }
+}
+
+#[test]
 fn a_requirement_has_no_task() {
     let scenario = analyzed(&coverage(2, 1, &["REQ-2"]));
     plays("full", "waiting", scenario);

@@ -61,10 +61,13 @@ fn good(scenario: Scenario, agent: &str) -> Scenario {
         "research" => scenario.writes("specs/search/research.json", "{}\n"),
         "plan" => scenario.writes("specs/search/plan.md", "# Plan\n"),
         "checklist" => scenario.writes("specs/search/checklists/api.md", "- [ ] clear?\n"),
-        "tasks" => scenario.writes("specs/search/tasks.md", "- T001 search\n"),
+        "tasks" => scenario.writes("specs/search/tasks.md", "- [ ] T001 search\n"),
         "analyze" => scenario.writes("specs/search/analysis.md", "nothing\n"),
-        // Each time it is asked, it changes something.
-        "implement" => scenario.exec("echo 'pub fn search() {}' >> src/search.rs"),
+        // Each time it is asked, it changes something, and ticks the tasks off.
+        "implement" => scenario.exec(
+            "echo 'pub fn search() {}' >> src/search.rs
+             test ! -f specs/search/tasks.md || sed -i 's/\\[ \\]/[x]/' specs/search/tasks.md",
+        ),
         _ => scenario,
     }
 }
