@@ -108,20 +108,26 @@ pub(crate) fn publish(
         if artifact.append && !lines(&rendered[..at]).is_empty() {
             continue;
         }
-        let mut last = Ok(());
-        for _ in 0..TRIES {
-            last = if artifact.append {
+        let written = with_tries(|| {
+            if artifact.append {
                 append(&path, &lines(rendered), prior)
             } else {
                 replace(&path, &artifact.text)
-            };
-            if last.is_ok() {
-                break;
             }
-        }
-        last.map_err(|error| (artifact.path.clone(), error.to_string()))?;
+        });
+        written.map_err(|error| (artifact.path.clone(), error.to_string()))?;
     }
     Ok(())
+}
+
+/// Tries a write until it succeeds, at most [`TRIES`] times. The error is that of the last try.
+fn with_tries(mut write: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()> {
+    for _ in 1..TRIES {
+        if write().is_ok() {
+            return Ok(());
+        }
+    }
+    write()
 }
 
 /// The path of an artifact.
@@ -167,4 +173,21 @@ fn append(path: &Path, texts: &[String], prior: PriorWrite) -> std::io::Result<(
         existing = (0..=texts.len()).rev().find(is_at_end).unwrap_or(0);
     }
     file.write_all(texts[existing..].concat().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_is_tried_three_times() {
+        for (failures, tries, succeeds) in [(0, 1, true), (2, 3, true), (3, 3, false)] {
+            let mut tried = 0;
+            let written = with_tries(|| {
+                tried += 1;
+                if tried > failures { Ok(()) } else { Err(std::io::Error::other("full")) }
+            });
+            assert_eq!((tried, written.is_ok()), (tries, succeeds), "{failures} failures");
+        }
+    }
 }
