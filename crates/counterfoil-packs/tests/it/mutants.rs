@@ -67,6 +67,12 @@ fn with(root: &Value, pointer: &str, new: Value) -> Value {
     value
 }
 
+fn with_member(root: &Value, parent: &str, name: &str, new: Value) -> Value {
+    let mut value = root.clone();
+    value.pointer_mut(parent).unwrap()[name] = new;
+    value
+}
+
 fn without(root: &Value, parent: &str, name: &str) -> Value {
     let mut value = root.clone();
     value.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(name).unwrap();
@@ -100,6 +106,12 @@ fn mutants(contract: &Contract, root: &Value, pointer: &str, ty: &Type, found: &
                 for (name, field) in &object.fields {
                     let inner = format!("{pointer}/{}", escape(name));
                     if !members.contains_key(name) {
+                        // An optional field that the example does not have.
+                        for (kind, other) in sample_values() {
+                            if kind != "null" && !allows(&field.ty, kind) {
+                                push(with_member(root, pointer, name, other), &inner, kind, false);
+                            }
+                        }
                         continue;
                     }
                     if field.required && !is_filled(contract, &inner) {

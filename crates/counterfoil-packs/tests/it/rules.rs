@@ -148,6 +148,12 @@ fn rounding_is_not_a_contradiction() {
         ],
     );
     assert!(analyze.check_value(&nothing).is_accepted(), "nothing of nothing is any share");
+    // 3 of 4 tasks.
+    let implement = registry().get("spec-pipeline/implement").unwrap();
+    for (percentage, good) in [(75.5, true), (74.5, true), (75.6, false), (74.4, false)] {
+        let value = changed(&implement, 1, &[("/result/completion_percentage", json!(percentage))]);
+        assert_eq!(implement.check_value(&value).is_accepted(), good, "{percentage}");
+    }
 }
 
 #[test]
