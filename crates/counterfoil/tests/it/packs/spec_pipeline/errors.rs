@@ -34,6 +34,18 @@ fn an_agent_that_names_nobody_useful_is_helped_by_the_one_before_it() {
 }
 
 #[test]
+fn an_agent_upstream_that_is_suggested_helps_instead_of_the_usual_one() {
+    let needs = error_with(
+        "tasks",
+        "PrerequisiteError",
+        json!({"suggested_action": {"agent": "specify", "reason": "it is empty"}}),
+    );
+    let ran = run(good(play().says("tasks", needs), "specify"), "standard");
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(worked(&ran)[2..6], ["plan", "tasks", "specify", "tasks"]);
+}
+
+#[test]
 fn specify_has_nobody_before_it_so_a_person_is_asked() {
     let ran = run(play().says("specify", error("specify", "PrerequisiteError")), "simple");
     assert_eq!(ran.ended(), ("waiting", None, 4));

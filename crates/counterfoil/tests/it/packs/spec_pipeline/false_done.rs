@@ -30,13 +30,11 @@ fn tested(result: &Value) -> Scenario {
     always(play(), |scenario| good(scenario.says("test", result.clone()), "implement"))
 }
 
-/// Implement always reports this, and everybody else does well.
+/// Implement always reports this and ticks its tasks off, and everybody else does well.
 fn implemented(result: &Value) -> Scenario {
     always(play(), |scenario| {
-        good(
-            scenario.says("implement", result.clone()).writes("src/search.rs", "// half\n"),
-            "test",
-        )
+        let work = scenario.says("implement", result.clone()).writes("src/search.rs", "// half\n");
+        good(work.writes("specs/search/tasks.md", "- [x] T001 search\n"), "test")
     })
 }
 
@@ -301,7 +299,8 @@ fn taskstoissues_opens_no_issue() {
 #[test]
 fn a_task_is_open() {
     let scenario = implemented(&completed(1, 2));
-    plays("standard", "exhausted", scenario);
+    let ran = plays("standard", "exhausted", scenario);
+    assert!(ran.reason().contains("1 of 2 tasks are done"), "{}", ran.reason());
 }
 
 #[test]
@@ -312,7 +311,8 @@ fn fewer_tasks_are_done_than_were_planned() {
             .writes("specs/search/tasks.md", "- T001\n- T002\n- T003\n"),
         |scenario| good(good(scenario, "implement"), "test"),
     );
-    plays("standard", "exhausted", scenario);
+    let ran = plays("standard", "exhausted", scenario);
+    assert!(ran.reason().contains("1 of 3 tasks are done"), "{}", ran.reason());
 }
 
 #[test]

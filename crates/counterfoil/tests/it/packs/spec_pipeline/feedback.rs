@@ -114,12 +114,14 @@ fn findings_that_say_category_file_and_description_are_understood() {
 
 #[test]
 fn findings_that_are_counted_but_not_listed_are_asked_for() {
-    let mut hidden = analysis(&[]);
-    hidden["total_findings"] = json!(1);
-    hidden["findings_by_severity"]["CRITICAL"] = json!(1);
-    let ran = run(play().says("analyze", envelope("analyze", &hidden)), "full");
-    assert_eq!(ran.attempt("analyze#1")["repairs_asked"], 1, "{ran:?}");
-    assert!(ran.prompt("analyze#1", 2).contains("counts CRITICAL or HIGH findings"));
+    for severity in ["CRITICAL", "HIGH"] {
+        let mut hidden = analysis(&[]);
+        hidden["total_findings"] = json!(1);
+        hidden["findings_by_severity"][severity] = json!(1);
+        let ran = run(play().says("analyze", envelope("analyze", &hidden)), "full");
+        assert_eq!(ran.attempt("analyze#1")["repairs_asked"], 1, "{severity}: {ran:?}");
+        assert!(ran.prompt("analyze#1", 2).contains("counts CRITICAL or HIGH findings"));
+    }
 }
 
 /// A failing gate of each kind.
