@@ -94,6 +94,7 @@ fn fields_of_the_input() {
     for step in [json!(null), json!("cargo build")] {
         assert!(takes(input, &changed(input, "/repo_state/last_failed_step", Some(step))));
     }
+    assert!(!takes(input, &changed(input, "/repo_state/last_failed_step", Some(json!(1)))));
     for (id, good) in [
         ("T-001", true),
         ("T-1000", true),
@@ -165,6 +166,8 @@ fn artifacts_are_open_and_their_lists_optional() {
         "tests_added_or_updated",
         "commands_to_run",
         "manual_steps",
+        "review_comments",
+        "findings",
         "notes",
     ] {
         assert!(!takes("gated-team/output", &but(&json!({"artifacts": {list: [1]}}))), "{list}");
@@ -194,6 +197,8 @@ fn json_only_means_nothing_around_it() {
         format!("{bare}\nThat is all."),
         format!("```json\n{bare}\n```"),
         format!("{bare}{bare}"),
+        format!("// Done.\n{bare}"),
+        bare.replacen('{', "{ /* Done. */", 1),
     ] {
         assert!(contract.check(&around).value.is_none(), "{around}");
     }

@@ -160,6 +160,7 @@ fn not_passing() -> Vec<(&'static str, Value, &'static str)> {
             "SECURITY>FIX_SECURITY",
         ),
         ("Security", finding("high"), "SECURITY>FIX_SECURITY"),
+        ("Security", gates(json!({"meets_definition_of_done": false})), "SECURITY>FIX_SECURITY"),
         ("Integrator", gates(json!({"meets_definition_of_done": false})), "INTEGRATE>FIX_BUILD"),
     ]
 }
@@ -237,11 +238,24 @@ fn prose_around_the_json_is_refused_and_repaired() {
     let ran = scenario.says("Architect", status("FAIL", "enough")).play();
     blocked(&ran, "enough");
     assert_eq!(ran.attempt("INTAKE#1")["repairs_asked"], 2, "{ran:?}");
-    for reply in [2, 3] {
+    for (reply, place) in [(2, "before"), (3, "around")] {
         let prompt = ran.prompt("INTAKE#1", reply);
-        assert!(prompt.contains("JSON"), "{prompt}");
+        let wrong: Vec<&str> = prompt.lines().filter(|line| line.starts_with("- ")).collect();
+        assert_eq!(wrong.len(), 1, "nothing else is wrong: {prompt}");
+        let said = format!("there is text {place} the result, which must be alone");
+        assert!(wrong[0].contains(&said), "{prompt}");
         assert!(!prompt.contains("You are SpecAgent"), "the work is not asked for again: {prompt}");
     }
+}
+
+#[test]
+fn what_the_coder_wrote_stays_although_its_report_is_garbage() {
+    let garbage = |scenario: Scenario| scenario.raw("Coder", "Done!");
+    let scenario = garbage(Scenario::team().planned()).exec("echo '// half' > src/part.rs");
+    let ran = garbage(garbage(scenario)).play();
+    blocked(&ran, "no result");
+    assert_eq!(ran.read("src/part.rs"), "// half\n");
+    assert!(!went(&ran, "IMPLEMENT>REVIEW"), "{ran:?}");
 }
 
 #[test]

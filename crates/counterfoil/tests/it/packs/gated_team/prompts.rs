@@ -106,11 +106,42 @@ fn those_who_only_read_are_given_no_tools_to_write() {
 #[test]
 fn what_the_agents_hand_back_is_asked_for_by_the_contract() {
     let ran = whole();
+    let contract = counterfoil_packs::registry_for("gated-team").get("gated-team/output").unwrap();
+    let example = format!("{:#}", contract.shown_examples().last().unwrap());
     // The suffix that the contract makes stands at the end of every prompt.
     for attempt in super::asked(&ran) {
         let prompt = ran.prompt(&attempt, 1);
-        assert!(prompt.contains("meets_definition_of_done"), "{attempt}: {prompt}");
+        let (_, suffix) = prompt
+            .rsplit_once("\nAnswer with one JSON object and nothing else: no fence, ")
+            .unwrap_or_else(|| panic!("{attempt}: {prompt}"));
+        assert!(suffix.contains("- `meets_definition_of_done` (boolean"), "{attempt}: {suffix}");
+        assert!(suffix.trim_end().ends_with(&example), "{attempt}: {suffix}");
     }
+}
+
+/// What an agent reads cannot be observed; what it is told can.
+#[test]
+fn everybody_is_told_to_read_all_that_there_is() {
+    let ran = whole();
+    for attempt in super::asked(&ran) {
+        let told = ran.prompt(&attempt, 1).contains("Read every file in `context_files` before");
+        assert_eq!(told, !context(&ran, &attempt).is_empty(), "{attempt}");
+    }
+    assert!(ran.prompt("IMPLEMENT#1", 1).contains("a design-spec is followed to the letter"));
+    assert!(ran.prompt("QA#1", 1).contains("its checks and its design-specs say"));
+    assert!(ran.prompt("RELEASE#1", 1).contains("Plain\nMarkdown, to the point."));
+}
+
+#[test]
+fn the_architect_may_write_its_decisions_down() {
+    let pages = doc("architecture.md", "# Architecture") + &doc("adr/0001.md", "# One file");
+    let scenario = Scenario::team().intake().says("Architect", ok()).exec(&pages);
+    let ran = scenario.says("Planner", super::status("FAIL", "enough")).play();
+    super::blocked(&ran, "enough");
+    let adr = format!("{}/adr/", folder(&ran));
+    assert!(ran.prompt("DESIGN#1", 1).contains(&format!("a page in `{adr}`")));
+    assert_eq!(ran.read(&format!("{adr}0001.md")), "# One file\n");
+    assert_eq!(ran.attempt("DESIGN#1")["repairs_asked"], 0);
 }
 
 #[test]
@@ -127,21 +158,22 @@ fn the_lean_coder_reads_what_there_is() {
 #[test]
 fn each_role_is_told_when_to_block() {
     let ran = whole();
-    let (missing, tests, key_tests, issue) = (
+    let (missing, tests, key_tests, issue, other) = (
         "if a file in `context_files` is missing",
         "nothing that could run the tests",
         "key tests that are missing",
         "high or critical security issue",
+        "something that is not what the specification says",
     );
     let table: &[(&str, &[&str])] = &[
         ("INTAKE#1", &[issue]),
         ("DESIGN#1", &[missing, issue]),
         ("DESIGN_UI#1", &[missing]),
         ("PLAN#1", &[missing]),
-        ("IMPLEMENT#1", &[missing, tests, issue]),
-        ("FIX_REVIEW#1", &[missing, tests, issue]),
-        ("REVIEW#1", &[missing, key_tests, issue]),
-        ("QA#1", &[missing, tests, key_tests, issue]),
+        ("IMPLEMENT#1", &[missing, tests, issue, other]),
+        ("FIX_REVIEW#1", &[missing, tests, issue, other]),
+        ("REVIEW#1", &[missing, key_tests, issue, other]),
+        ("QA#1", &[missing, tests, key_tests, issue, other]),
         ("SECURITY#1", &[missing, issue]),
         ("INTEGRATE#1", &[missing, tests]),
         ("RELEASE#1", &[missing]),
@@ -151,7 +183,7 @@ fn each_role_is_told_when_to_block() {
         let sent = ran.prompt(attempt, 1);
         let start = sent.find("Report BLOCKED, never OK").unwrap();
         let rules = sent[start..].split("\n\n").next().unwrap().replace('\n', " ");
-        for rule in [missing, tests, key_tests, issue] {
+        for rule in [missing, tests, key_tests, issue, other] {
             assert_eq!(rules.contains(rule), told.contains(&rule), "{attempt}, {rule}: {rules}");
         }
     }
