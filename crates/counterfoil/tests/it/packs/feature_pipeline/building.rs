@@ -25,9 +25,10 @@ fn three_tdd_phases() {
     for phase in 1..=3 {
         let prompt = ran.prompt(&format!("build/a/work/tdd#{phase}"), 1);
         assert!(
-            prompt.contains(&format!("Build phase {phase} of 3 of the feature `a`")),
+            prompt.contains(&format!("Build phase {phase} of 3 of the feature `a`, test first.")),
             "{prompt}"
         );
+        assert!(prompt.contains("see them fail, then write the code"), "{prompt}");
         assert!(prompt.contains(&doc("a")), "{prompt}");
     }
     assert_eq!(ran.git(&["show", "HEAD:src/a.rs"]), "// 3/3\n");

@@ -5,6 +5,7 @@ use super::{
     with,
 };
 use super::{master, pipeline, planning};
+use crate::packs::scenario::example;
 use serde_json::json;
 
 #[test]
@@ -168,17 +169,41 @@ fn a_merge_with_failing_tests_is_refused_and_repaired() {
 
 #[test]
 fn every_prompt_ends_with_what_must_be_handed_back() {
-    let ran = reviewed().gate("a", ready()).run(&ONE);
+    let hunted = json!({
+        "silent_failures_found": 0, "locations": null, "severity": "none", "recommendations": null
+    });
+    let typed = json!({
+        "types_analyzed": 1, "quality_score": 9, "issues": null, "recommendations": null
+    });
+    let ran = coded()
+        .review("a", super::rejected("the name says nothing"))
+        .fix("a")
+        .review("a", approved())
+        .says("code-simplifier", example("feature-pipeline/code-simplifier"))
+        .says("silent-failure-hunter", hunted)
+        .says("type-design-analyzer", typed)
+        .gate("a", ready())
+        .run(&["--task", "a: Add a", "--input", "passes=simplify,silent-failure,type-design"]);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     for (attempt, key) in [
         ("plan/a/write#1", "complexity: "),
         ("build/a/work/tdd#1", "phase_complete: "),
         ("build/a/work/review#1", "recommendation: "),
+        ("build/a/work/fix#1", "phase_complete: "),
+        ("build/a/work/simplify#1", "lines_removed: "),
+        ("build/a/work/hunt#1", "silent_failures_found: "),
+        ("build/a/work/types#1", "quality_score: "),
         ("build/a/work/merge-gate#1", "ready_to_merge: "),
     ] {
         let prompt = ran.prompt(attempt, 1);
-        let (_, suffix) = prompt.rsplit_once("---OUTPUT---").unwrap_or_else(|| panic!("{prompt}"));
-        assert!(suffix.contains(key), "{suffix}");
+        let (_, suffix) = prompt
+            .split_once("End your answer with this block")
+            .unwrap_or_else(|| panic!("{attempt}: {prompt}"));
+        let (_, block) = suffix.split_once("---OUTPUT---\n").unwrap();
+        let (block, _) = block.split_once("---END---\n").unwrap();
+        assert!(block.contains(key), "{attempt}: {block}");
+        // Nothing but examples of the block comes after its description.
+        assert!(suffix.trim_end().ends_with("---END---"), "{attempt}: {suffix}");
     }
 }
 

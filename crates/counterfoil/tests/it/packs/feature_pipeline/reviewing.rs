@@ -252,6 +252,10 @@ fn the_merge_gate_sends_blocking_issues_to_the_executor_and_looks_again() {
     assert!(
         ran.prompt("build/a/work/merge-gate#2", 1).contains("- blocking: the page is not linked")
     );
+    let master = master(&ran);
+    for line in ["a: merge gate 1 refused", "a: merge gate 2 passed"] {
+        assert!(log(&master).contains(line), "{line}: {master}");
+    }
 }
 
 #[test]

@@ -206,12 +206,14 @@ fn section(prompt: &str, heading: &str) -> Option<Value> {
     Some(values.next().unwrap().unwrap_or_else(|why| panic!("{heading}: {why}\n{behind}")))
 }
 
-/// What an agent was asked to fix, which must satisfy its contract.
+/// What an agent was asked to fix, before anything else, which must satisfy its contract.
 fn feedback(ran: &ScenarioRun, attempt: &str) -> Value {
     let prompt = ran.prompt(attempt, 1);
     let value =
         section(&prompt, "FEEDBACK_CONTEXT").unwrap_or_else(|| panic!("{attempt}: {prompt}"));
     holds("spec-pipeline/feedback-context", &value);
+    let first = "Fix every issue in `issues_to_fix` before anything else";
+    assert!(prompt.contains(first), "{attempt}: {prompt}");
     value
 }
 

@@ -40,9 +40,6 @@ fn feedback_is_there_once_and_gone_after() {
     let ran = run(good(good(scenario, "plan"), "tasks"), "full");
     let sent = super::feedback(&ran, "plan#2");
     assert_eq!(sent["issues_to_fix"], json!([finding("HIGH", "design_flaw")]));
-    assert!(
-        ran.prompt("plan#2", 1).contains("Fix every issue in `issues_to_fix` before anything else")
-    );
     for attempt in ["plan#1", "analyze#2", "analyze#3", "implement#1", "test#1"] {
         assert!(!ran.prompt(attempt, 1).contains("FEEDBACK_CONTEXT"), "{attempt}");
     }
@@ -75,10 +72,11 @@ fn every_prompt_ends_with_what_to_hand_back() {
     let ran = run(play(), "full");
     for agent in AGENTS {
         let prompt = ran.prompt(&format!("{agent}#1"), 1);
-        assert!(
-            prompt.contains(&format!("- `agent` ({agent} | speckit-{agent})")),
-            "{agent}: {prompt}"
-        );
+        let (_, behind) = prompt.split_once("\nUSER_REQUEST: Add a search\n").unwrap();
+        let (_, suffix) = behind.split_once("\nEnd your answer with the result: ").unwrap();
+        let names = format!("- `agent` ({agent} | speckit-{agent})");
+        let ends = suffix.trim_end().ends_with("```");
+        assert!(suffix.contains(&names) && ends, "{agent}: {prompt}");
     }
 }
 
