@@ -131,7 +131,9 @@ fn keys_keep_their_case() {
 
 #[test]
 fn a_line_without_a_colon_is_a_note() {
-    assert_eq!(warnings(&block(&format!("{LINES}\nthat is all"))), ["W0105"]);
+    let text = block(&format!("{LINES}\nthat is all"));
+    assert_eq!(warnings(&text), ["W0105"]);
+    assert_eq!(read(&text).warnings[0].received, "that is all");
 }
 
 #[test]
@@ -220,6 +222,15 @@ fn an_enum_that_knows_the_word_none_keeps_it() {
 fn a_whole_number_is_one_and_a_decimal_is_not() {
     assert_eq!(field(&with("types_analyzed: 12"), "types_analyzed"), 12);
     assert_eq!(codes(&read(&with("types_analyzed: 2.5"))), ["C0202"]);
+    // Where the contract has a text, both are one.
+    let contract = registry().get("feature-pipeline/code-simplifier").unwrap();
+    for number in ["12", "2.50", "+3"] {
+        let lines = format!(
+            "simplified: false\nfiles_modified: []\nlines_removed: 0\ncomplexity_reduction: none\nchanges_summary: {number}"
+        );
+        let value = contract.check(&block(&lines)).value.unwrap();
+        assert_eq!(value["changes_summary"], number);
+    }
 }
 
 #[test]
