@@ -74,14 +74,20 @@ fn a_run_with_a_pending_decision_is_resumed_with_it() {
 fn manual_checks_are_asked_and_a_yes_passes() {
     let scenario =
         Scenario::team().intake_with(&acceptance("manual: the page reads well")).design();
-    let scenario = scenario.plan(&[task("T-001", &[])]).codes().passes(GATES).released();
-    let ran = scenario.play();
-    let question = waits(&ran);
-    assert_eq!(question["choices"], json!(["yes", "no"]));
-    assert!(question["question"].as_str().unwrap().contains("the page reads well"));
-    let ran = ran.answer_and_resume(ran.questions()[0], "yes");
+    let mut seen = task("T-001", &[]);
+    seen["checks"] = json!(["cmd: test -f src/lib.rs", "manual: the part looks well"]);
+    let mut ran = scenario.plan(&[seen]).codes().passes(GATES).released().play();
+    // That of the acceptance, and that of the task.
+    for check in ["the page reads well", "the part looks well"] {
+        let question = waits(&ran);
+        assert_eq!(question["choices"], json!(["yes", "no"]));
+        assert!(question["question"].as_str().unwrap().contains(check), "{question}");
+        ran = ran.answer_and_resume(ran.questions()[0], "yes");
+    }
     done(&ran);
-    assert_eq!(status_of(&ran)["user_decisions"][0]["answer"], "yes");
+    for decision in [0, 1] {
+        assert_eq!(status_of(&ran)["user_decisions"][decision]["answer"], "yes");
+    }
 }
 
 #[test]
