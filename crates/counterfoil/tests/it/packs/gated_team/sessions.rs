@@ -241,7 +241,7 @@ fn a_status_that_cannot_be_written_blocks() {
     let left = std::fs::read_dir(ran.path(&folder(&ran)))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let left: Vec<String> = left.filter(|name| name.ends_with(".tmp")).collect();
+    let left: Vec<String> = left.filter(|name| name.starts_with(".counterfoil-")).collect();
     assert_eq!(left, Vec::<String>::new());
 }
 
