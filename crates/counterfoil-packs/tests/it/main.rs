@@ -6,6 +6,7 @@
 
 mod blocks;
 mod catalogue;
+mod fields;
 mod folders;
 mod minimal;
 mod mutants;
