@@ -387,23 +387,26 @@ fn findings_by_other_names_are_read() {
 
 #[test]
 fn a_default_that_is_missed_is_said_and_refused_by_a_strict_reader() {
-    let contract = contract_of::<ImplementerOutput>().unwrap();
-    let text = r#"{"status": "success", "summary": "Added slugify"}"#;
-    let report = contract.check(text);
-    assert!(report.is_accepted());
-    let missed: Vec<(&str, &str)> = report
-        .warnings
-        .iter()
-        .map(|warning| (warning.code.as_str(), warning.pointer.as_str()))
-        .collect();
-    assert_eq!(missed, [("W0102", "/files_added"), ("W0102", "/files_changed")]);
-    let strict = contract.check_strictly(text);
-    let refused: Vec<(&str, &str)> = strict
-        .violations
-        .iter()
-        .map(|violation| (violation.code.as_str(), violation.pointer.as_str()))
-        .collect();
-    assert_eq!(refused, [("C0201", "/files_changed"), ("C0201", "/files_added")]);
+    for (id, fields) in [
+        ("execution-loop/implementer", &["/files_added", "/files_changed"][..]),
+        ("execution-loop/code-quality", &["/issues"]),
+        ("execution-loop/dod", &["/remaining_items"]),
+    ] {
+        let contract = registry().get(id).unwrap();
+        let mut result = contract.definition().examples[0].clone();
+        result.as_object_mut().unwrap().retain(|name, _| !fields.contains(&&*format!("/{name}")));
+        let report = contract.check(&result.to_string());
+        let missed: Vec<(&str, &str)> =
+            report.warnings.iter().map(|one| (one.code.as_str(), one.pointer.as_str())).collect();
+        assert_eq!(missed, fields.iter().map(|one| ("W0102", *one)).collect::<Vec<_>>(), "{id}");
+        let value = report.value.unwrap();
+        assert!(fields.iter().all(|one| value.pointer(one) == Some(&json!([]))), "{id}: {value}");
+        let strict = contract.check_strictly(&result.to_string()).violations;
+        let mut refused: Vec<(&str, &str)> =
+            strict.iter().map(|one| (one.code.as_str(), one.pointer.as_str())).collect();
+        refused.sort_unstable();
+        assert_eq!(refused, fields.iter().map(|one| ("C0201", *one)).collect::<Vec<_>>(), "{id}");
+    }
     // Without the promise of a table, a default needs no word.
     let fixer = contract_of::<FixerResult>().unwrap();
     let report = fixer.check("```json\n{\"success\": true, \"summary\": \"Done\"}\n```");

@@ -100,6 +100,11 @@ fn samples(kind: &str) -> (Vec<Value>, Vec<Value>) {
             vec![json!("true"), json!("false"), json!("yes"), json!(1), json!(0), Value::Null],
         ),
         "object" => (vec![json!({})], vec![json!("a word"), json!(7), json!([]), json!(true)]),
+        // With fields or items of their own, which have lines of their own.
+        "record" => (vec![], vec![json!("a word"), json!(7), json!([]), json!(true), Value::Null]),
+        "list" => {
+            (vec![json!([])], vec![json!("a word"), json!(7), json!({}), json!(true), Value::Null])
+        }
         other => panic!("no kind is called {other}"),
     }
 }

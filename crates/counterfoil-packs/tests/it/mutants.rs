@@ -217,3 +217,37 @@ fn a_strict_reader_refuses_every_mutant_too() {
         }
     }
 }
+
+/// The lists whose items are read one by one: contract, example, and where the list is.
+const SALVAGED: [(&str, usize, &str); 8] = [
+    ("execution-loop/code-quality", 1, "/issues"),
+    ("review-fix/implementation-result", 0, "/task_results"),
+    ("review-fix/review-result", 0, "/findings"),
+    ("review-fix/grouped-review-result", 0, "/groups"),
+    ("review-fix/grouped-review-result", 0, "/groups/0/findings"),
+    ("review-fix/fix-outcomes", 0, "/outcomes"),
+    ("review-fix/finding-group", 0, "/findings"),
+    ("spec-pipeline/analyze", 1, "/result/findings"),
+];
+
+#[test]
+fn good_items_beside_a_bad_one_are_salvaged() {
+    for (id, example, list) in SALVAGED {
+        let contract = registry().get(id).unwrap();
+        let good = &contract.definition().examples[example];
+        let mut value = good.clone();
+        let items = value.pointer_mut(list).unwrap().as_array_mut().unwrap();
+        let place = format!("{list}/{}", items.len());
+        items.push(json!({"mutant": 7}));
+        // Such a result is no result: what is good of it is apart, and what is not has its place.
+        let report = contract.check_value(&value);
+        assert_eq!((report.is_accepted(), &report.value), (false, &None), "{id}");
+        let kept = contract.check_value(good).value.unwrap();
+        let partial = report.partial.unwrap_or_else(|| panic!("{id}: nothing of {list} is kept"));
+        assert_eq!(partial.pointer(list), kept.pointer(list), "{id}");
+        let refused = report.rejected_items.iter();
+        let refused: Vec<_> =
+            refused.map(|one| (one.pointer.as_str(), &one.value["mutant"])).collect();
+        assert_eq!(refused, [(place.as_str(), &json!(7))], "{id}");
+    }
+}

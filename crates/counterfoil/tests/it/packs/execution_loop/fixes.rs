@@ -191,8 +191,11 @@ fn every_agent_is_told_the_task_the_iteration_and_what_to_hand_back() {
         ("dod#1", "`task_complete`"),
     ] {
         let prompt = ran.prompt(attempt, 1);
-        for part in ["Count to two", "iteration 1 of at most 5", field] {
-            assert!(prompt.contains(part), "{attempt} lacks {part}: {prompt}");
+        // What to hand back is the end of the prompt: its fields, and then the examples.
+        let (work, result) = prompt.rsplit_once("\nFields:\n").unwrap();
+        for part in ["Count to two", "iteration 1 of at most 5"] {
+            assert!(work.contains(part), "{attempt} lacks {part}: {prompt}");
         }
+        assert!(result.contains(field) && result.ends_with("}\n```\n"), "{attempt}: {prompt}");
     }
 }

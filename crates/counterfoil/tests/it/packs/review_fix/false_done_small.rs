@@ -157,6 +157,17 @@ fn tasks_with_a_file_or_a_commit_of_the_run_are_done() {
         .exec(commit)
         .run(&TASKS);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    // Only the commit is named.
+    let result = tasks(&["T001", "T002"], &json!({"files_changed": [], "commit_sha": "SHA"}));
+    let script = format!(
+        "echo 'pub fn one() {{}}' > src/lib.rs; {commit}; sed \"s/SHA/$(git rev-parse HEAD)/g\" .git/result.md"
+    );
+    let agent = ["--agent", "implementer=command:sh .git/implementer.sh"];
+    let ran = Scenario::new("review-fix/implement")
+        .file(".git/result.md", &format!("```json\n{result}\n```\n"))
+        .file(".git/implementer.sh", &script)
+        .run(&[&TASKS[..], &agent].concat());
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let dot = tasks(&["T001", "T002"], &json!({"files_changed": [{"file_path": "./src/lib.rs"}]}));
     let ran = said("implement", "implementer", &dot).writes("src/lib.rs", GOOD).run(&TASKS);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");

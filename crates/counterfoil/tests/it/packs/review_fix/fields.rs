@@ -71,7 +71,15 @@ fn fixer_result() {
     );
     let failed =
         "```json\n{\"success\": false, \"summary\": \"no\", \"error_details\": \" \"}\n```";
-    assert!(validate_output::<FixerResult>(failed).is_err(), "blank details are none");
+    let error = validate_output::<FixerResult>(failed).unwrap_err().to_string();
+    assert!(error.contains("`error_details` is required"), "blank details are none: {error}");
+    let good = "{\"success\": true, \"summary\": \"yes\", \"files_mentioned\": [\"a.rs\"]}";
+    let fixer =
+        validate_output::<FixerResult>(&format!("Done.\n\n```json\n{good}\n```\n")).unwrap();
+    assert_eq!((fixer.success, fixer.summary.as_str()), (true, "yes"));
+    assert_eq!(serde_json::to_value(&fixer.files_mentioned).unwrap(), json!(["a.rs"]));
+    let error = validate_output::<FixerResult>(&format!("Done: {good}")).unwrap_err().to_string();
+    assert!(error.contains("outside of any fenced code block"), "{error}");
 }
 
 #[test]
@@ -374,7 +382,12 @@ fn a_result_stands_in_a_fence_and_nowhere_else() {
             "{text}"
         );
         let violation = &report["violations"][0];
-        assert!(violation["message"].as_str().is_some_and(|message| !message.is_empty()), "{text}");
+        for part in ["message", "expected", "received"] {
+            assert!(
+                violation[part].as_str().is_some_and(|part| !part.is_empty()),
+                "{part}: {text}"
+            );
+        }
         if status == "rejected" {
             assert!(!violation["span"].is_null(), "a place: {violation}");
         }

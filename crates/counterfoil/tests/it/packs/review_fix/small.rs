@@ -26,10 +26,21 @@ fn a_validation_fails_is_fixed_and_passes() {
         .also_ejected()
         .says("fixer", fixed("Wrote it down"))
         .writes("notes.md", "still wrong\n")
-        .says("fixer", fixed("Wrote the other thing down"))
+        // The list of files is best effort: one that did not change is noted, not asked about.
+        .says(
+            "fixer",
+            json!({"success": true, "summary": "Wrote the other thing down", "files_mentioned": ["notes.md", "README.md"]}),
+        )
         .writes("notes.md", "good\n")
         .run(&CHECK);
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ran.attempt("fix#1")["value"], fixed("Wrote it down"));
+    let second = ran.attempt("fix#2");
+    assert_eq!(second["repairs_asked"], 0);
+    assert_eq!(
+        (&second["claims"][0]["claim"], &second["claims"][0]["verdict"]),
+        (&json!("files_mentioned"), &json!("verified"))
+    );
     assert_eq!(
         ran.transitions(),
         ["check>fix", "fix>check", "check>fix", "fix>check", "check>done"]
@@ -92,10 +103,18 @@ fn a_fixer_without_a_report_keeps_its_edits_and_the_command_decides() {
 #[test]
 fn a_command_that_fails_is_not_made_good_by_a_fixer_that_says_so() {
     let scenario = (0..3).fold(validation(), |scenario, at| {
-        scenario.says("fixer", json!({"success": true, "summary": format!("It passes now ({at})")}))
+        scenario.says("fixer", fixed(&format!("It passes now ({at})")))
     });
     let ran = scenario.run(&CHECK);
     assert_eq!(ran.ended(), ("exhausted", None, 6), "{ran:?}");
+    // Version control knows that no file was changed.
+    for name in ["fix#1", "fix#2", "fix#3"] {
+        let told = ran.attempt(name);
+        assert_eq!(
+            (&told["repairs_asked"], &told["claims"][0]["verdict"]),
+            (&json!(0), &json!("refuted"))
+        );
+    }
 }
 
 /// A fix of issue 17 in `src/lib.rs`.
