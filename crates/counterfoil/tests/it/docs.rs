@@ -1,5 +1,5 @@
-//! The documents about the packs: the tests they name exist, and their graphs are those of the
-//! workflows.
+//! The documents about the packs: the tests they name exist, their links lead somewhere, and their
+//! graphs are those of the workflows.
 
 use crate::PROGRAM;
 use counterfoil_testkit::TestCommand;
@@ -59,6 +59,20 @@ fn every_test_named_in_the_traceability_matrix_exists() {
         "named in crates/counterfoil/tests/it/origin.md but missing:\n{}",
         missing.join("\n")
     );
+}
+
+#[test]
+fn every_link_of_the_traceability_matrix_leads_somewhere() {
+    let page = "crates/counterfoil/tests/it/origin.md";
+    let text = read(page);
+    let folder = root().join(page).parent().unwrap().to_owned();
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    let files =
+        links.filter_map(|(link, _)| link.split('#').next().filter(|file| !file.is_empty()));
+    let files: BTreeSet<&str> = files.collect();
+    assert!(files.len() >= PACKS.len(), "only {files:?}");
+    let missing: Vec<&&str> = files.iter().filter(|file| !folder.join(file).exists()).collect();
+    assert!(missing.is_empty(), "links of {page} that lead nowhere: {missing:?}");
 }
 
 #[test]
