@@ -37,6 +37,7 @@ fn has_test(text: &str, name: &str) -> bool {
     before.any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
         // Case files are tests of their own, named by a test that reads them all.
         || (text.contains("Trial::test") && text.contains(&format!("\"{name}\"")))
+        || (text.contains("case_files! {") && lines.iter().any(|line| line.starts_with(&format!("{name} = "))))
         // So are the rows of the macro for ways to a false done.
         || (text.contains("ways! {") && lines.iter().any(|line| line.starts_with(&format!("{name}:"))))
 }
