@@ -90,11 +90,18 @@ impl Checker<'_> {
             return Inferred::from_type(Type::Any);
         }
         // These take any value, null too.
-        if name == "json" || name.starts_with("reports") {
+        let of_any_value = match name {
+            "json" => Some(Type::text()),
+            "reportsFailure" | "reportsNothing" | "reportsRejection" | "reportsSevere" => {
+                Some(Type::Bool)
+            }
+            _ => None,
+        };
+        if let Some(ty) = of_any_value {
             for arg in args {
                 self.expr(arg, scope);
             }
-            return Inferred::from_type(if name == "json" { Type::text() } else { Type::Bool });
+            return Inferred::from_type(ty);
         }
         let types: Vec<Type> = args
             .iter()
