@@ -2,6 +2,7 @@
 
 use regex::Regex;
 use serde_json::{Map, Value};
+use std::sync::LazyLock;
 
 /// Compiles a pattern of this module, which ignores case.
 #[expect(clippy::expect_used, reason = "a wrong pattern fails every test of this module")]
@@ -29,17 +30,11 @@ impl<'a> Part<'a> {
         self.members.iter().map(|(name, value)| (name.as_str(), *value))
     }
 
-    pub(super) fn member(&self, name: &str) -> Option<&'a Value> {
-        self.members().find(|(known, _)| *known == name).map(|(_, value)| value)
-    }
-
     /// The texts of the part with the name of their member, also those in lists.
     pub(super) fn texts(&self) -> impl Iterator<Item = Text<'_>> {
         self.members().flat_map(|(name, value)| {
-            let mut texts = Vec::new();
-            collect_texts(value, &mut texts);
             let is_member = value.is_string();
-            texts.into_iter().map(move |text| Text { name, is_member, text })
+            texts_of(value).into_iter().map(move |text| Text { name, is_member, text })
         })
     }
 }
@@ -55,22 +50,44 @@ pub(super) struct Text<'a> {
 
 /// Whether any part of a value fulfils a condition.
 pub(super) fn any_part(value: &Value, condition: &impl Fn(&Part<'_>) -> bool) -> bool {
-    let is_object = value.is_object();
-    (!is_object && condition(&Part::of_value(value))) || any_object(value, condition)
+    any_part_outside(value, &|_| false, condition)
 }
 
-fn any_object(value: &Value, condition: &impl Fn(&Part<'_>) -> bool) -> bool {
+/// Whether any part of a value fulfils a condition that is not inside a member with such a name.
+pub(super) fn any_part_outside(
+    value: &Value,
+    skipped: &impl Fn(&str) -> bool,
+    condition: &impl Fn(&Part<'_>) -> bool,
+) -> bool {
+    let is_object = value.is_object();
+    (!is_object && condition(&Part::of_value(value))) || any_object(value, skipped, condition)
+}
+
+fn any_object(
+    value: &Value,
+    skipped: &impl Fn(&str) -> bool,
+    condition: &impl Fn(&Part<'_>) -> bool,
+) -> bool {
     match value {
-        Value::Array(items) => items.iter().any(|item| any_object(item, condition)),
+        Value::Array(items) => items.iter().any(|item| any_object(item, skipped, condition)),
         Value::Object(object) => {
-            condition(&Part::of_object(object))
-                || object.values().any(|value| any_object(value, condition))
+            let part = Part::of_object(object);
+            condition(&part)
+                || part.members().any(|(name, value)| {
+                    !value.is_string() && !skipped(name) && any_object(value, skipped, condition)
+                })
         }
         _ => false,
     }
 }
 
 /// The texts of a value that are not inside an object.
+pub(super) fn texts_of(value: &Value) -> Vec<&str> {
+    let mut texts = Vec::new();
+    collect_texts(value, &mut texts);
+    texts
+}
+
 fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => texts.push(text),
@@ -80,7 +97,7 @@ fn collect_texts<'a>(value: &'a Value, texts: &mut Vec<&'a str>) {
 }
 
 /// `criticalFindings`, `critical-findings` and `Critical findings` are `critical_findings`.
-fn snake_case(name: &str) -> String {
+pub(super) fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     let mut follows_lower = false;
     for character in name.trim().chars() {
@@ -117,11 +134,19 @@ pub(super) fn leading_number(value: &Value) -> Option<f64> {
     }
 }
 
+static YES: LazyLock<Regex> = LazyLock::new(|| answer("yes|true"));
+static NO: LazyLock<Regex> = LazyLock::new(|| answer("no|false"));
+
+/// A text that is an answer or begins with one: "No.", "no, the key is logged". "No issues" is not.
+fn answer(words: &str) -> Regex {
+    pattern(&format!("^[^a-z0-9]*({words})([^a-z0-9]*$| *[^a-z0-9 ])"))
+}
+
 /// Whether a value is true, or a text that says so.
 pub(super) fn says_yes(value: &Value) -> bool {
     match value {
         Value::Bool(flag) => *flag,
-        Value::String(text) => matches!(text.trim().to_lowercase().as_str(), "true" | "yes"),
+        Value::String(text) => YES.is_match(text),
         _ => false,
     }
 }
@@ -130,7 +155,7 @@ pub(super) fn says_yes(value: &Value) -> bool {
 pub(super) fn says_no(value: &Value) -> bool {
     match value {
         Value::Bool(flag) => !*flag,
-        Value::String(text) => matches!(text.trim().to_lowercase().as_str(), "false" | "no"),
+        Value::String(text) => NO.is_match(text),
         _ => false,
     }
 }

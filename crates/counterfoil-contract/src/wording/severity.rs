@@ -1,9 +1,15 @@
 //! Whether something high or critical is open.
 
-use super::parts::{Part, any_part, leading_number, lines, pattern, says_yes};
+mod text;
+mod words;
+
+use super::parts::{Part, any_part, leading_number, pattern, says_no, says_yes, snake_case};
+use super::verdict::reports_nothing;
 use regex::Regex;
 use serde_json::Value;
 use std::sync::LazyLock;
+use text::{is_severe_text, is_severe_under_name, says_open};
+use words::{HARMLESS, LOWER, SETTLED, THING, severe, severe_value, top};
 
 /// The score of CVSS from which a finding is high.
 const HIGH_SCORE: f64 = 7.0;
@@ -11,34 +17,45 @@ const HIGH_SCORE: f64 = 7.0;
 /// Whether a value says anywhere that something high or critical is open: in a field, a count, a
 /// score, or a text.
 pub(crate) fn reports_severe(value: &Value) -> bool {
-    any_part(value, &|part| !is_settled(part) && (has_severe_member(part) || has_severe_text(part)))
+    any_part(value, &|part| {
+        let is_settled = is_settled(part);
+        (!is_settled && has_severe_member(part)) || has_severe_text(part, is_settled)
+    })
 }
 
-/// An object with a severity that is fixed or was none.
+/// An object with a severity that is fixed or was none, and no word that it is still there.
 fn is_settled(part: &Part<'_>) -> bool {
-    part.member("severity").is_some()
-        && part.members().any(|(name, value)| match name {
-            "status" | "state" | "resolution" => {
-                value.as_str().is_some_and(|text| WORDS.settled.is_match(text))
-            }
-            "fixed" | "resolved" | "is_fixed" | "is_resolved" => says_yes(value),
-            _ => false,
-        })
+    part.members().any(|(name, _)| WORDS.grade_name.is_match(name) || name == "priority")
+        && part.members().any(|(name, value)| says_settled(name, value))
+        && !part.texts().any(|text| says_open(text.text))
+}
+
+fn says_settled(name: &str, value: &Value) -> bool {
+    match name {
+        "status" | "state" | "resolution" | "disposition" => value
+            .as_str()
+            .is_some_and(|text| WORDS.settled.is_match(text) && !WORDS.reserved.is_match(text)),
+        "fixed" | "resolved" | "closed" | "is_fixed" | "is_resolved" | "is_closed" => {
+            says_yes(value)
+        }
+        _ => false,
+    }
 }
 
 fn has_severe_member(part: &Part<'_>) -> bool {
-    let has_severity = part.member("severity").is_some();
+    let has_severity = part.members().any(|(name, _)| WORDS.severity_name.is_match(name));
     part.members().any(|(name, value)| {
         let says = |pattern: &Regex| any_text(value, |text| pattern.is_match(text));
-        (name == "severity" && !is_mild(value))
-            || (WORDS.grade_name.is_match(name) && says(&WORDS.grade))
-            || (WORDS.count_name.is_match(name) && counts_some(value))
-            || (WORDS.score_name.is_match(name) && leading_number(value).is_some_and(is_high_score))
+        (WORDS.severity_name.is_match(name) && !is_mild(value))
+            || (WORDS.grade_name.is_match(name)
+                && !WORDS.limit_name.is_match(name)
+                && says(&WORDS.grade))
+            || (WORDS.list_name.is_match(name) && has_some(value))
+            || (WORDS.no_list_name.is_match(name) && says_no(value))
+            || (WORDS.score_name.is_match(name) && has_high_score(value))
             || match name {
-                "blocking" | "blocks" | "must_fix" | "is_blocker" | "is_critical" => {
-                    says_yes(value)
-                }
-                "priority" => says(&WORDS.top_priority),
+                "blocks" | "is_blocker" | "is_blocking" | "is_critical" => says_yes(value),
+                "priority" => says(&WORDS.top_grade),
                 // These may describe something else, so they count where nothing else grades.
                 "label" | "category" | "class" | "classification" | "type" | "kind" | "grade"
                 | "importance" | "impact" => !has_severity && says(&WORDS.grade_alone),
@@ -47,35 +64,64 @@ fn has_severe_member(part: &Part<'_>) -> bool {
     })
 }
 
-fn is_high_score(score: f64) -> bool {
-    (HIGH_SCORE..=10.0).contains(&score)
-}
-
 /// A severity that is lower than high. A word that nobody knows is not one.
 fn is_mild(severity: &Value) -> bool {
     match severity {
-        // The members of an object are read as a part of their own.
-        Value::Null | Value::Object(_) => true,
+        Value::Null => true,
         Value::Bool(_) => false,
-        Value::Number(number) => {
-            number.as_f64().is_some_and(|number| (0.0..HIGH_SCORE).contains(&number))
-        }
+        Value::Number(_) => leading_number(severity).is_some_and(is_low_score),
         Value::String(text) => {
             text.is_empty()
-                || WORDS.mild.is_match(text)
-                || leading_number(severity)
-                    .is_some_and(|number| (0.0..HIGH_SCORE).contains(&number))
+                || (WORDS.mild.is_match(text)
+                    && !WORDS.grade_inside.is_match(&WORDS.no_grade.replace_all(text, "")))
+                || leading_number(severity).is_some_and(is_low_score)
         }
         Value::Array(items) => items.iter().all(is_mild),
+        // The other members of an object are read as a part of their own.
+        Value::Object(members) => members.iter().all(|(name, value)| {
+            !matches!(snake_case(name).as_str(), "value" | "score" | "name" | "label" | "text")
+                || is_mild(value)
+        }),
     }
 }
 
-/// A count that is not 0, or a list that is not empty.
-fn counts_some(value: &Value) -> bool {
+fn is_low_score(score: f64) -> bool {
+    (0.0..HIGH_SCORE).contains(&score)
+}
+
+/// A high score, also inside: `{"v3": {"score": 9.8}}`.
+fn has_high_score(value: &Value) -> bool {
     match value {
+        Value::Array(items) => items.iter().any(has_high_score),
+        Value::Object(members) => members.values().any(has_high_score),
+        other => match (leading_number(other), other) {
+            (Some(score), _) => (HIGH_SCORE..=10.0).contains(&score),
+            // "CVSS:3.1/AV:N 9.8".
+            (None, Value::String(text)) => WORDS.high_score.is_match(text),
+            _ => false,
+        },
+    }
+}
+
+/// Whether a member that counts or lists severe findings has some that are open.
+fn has_some(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
         Value::Bool(flag) => *flag,
-        Value::Array(items) => !items.is_empty(),
-        other => leading_number(other).is_some_and(|number| number > 0.0),
+        Value::Number(_) => leading_number(value).is_some_and(|number| number > 0.0),
+        Value::String(text) => {
+            !reports_nothing(value) && !says_no(value) && is_severe_under_name(text)
+        }
+        Value::Array(items) => items.iter().any(has_some),
+        Value::Object(members) => {
+            let is_settled =
+                members.iter().any(|(name, value)| says_settled(&snake_case(name), value))
+                    && !members.values().any(|value| any_text(value, says_open));
+            !is_settled
+                && members.iter().any(|(name, value)| {
+                    !WORDS.settled_name.is_match(&snake_case(name)) && has_some(value)
+                })
+        }
     }
 }
 
@@ -87,150 +133,101 @@ fn any_text(value: &Value, condition: impl Fn(&str) -> bool + Copy) -> bool {
     }
 }
 
-fn has_severe_text(part: &Part<'_>) -> bool {
+fn has_severe_text(part: &Part<'_>, is_settled: bool) -> bool {
     part.texts().any(|text| {
-        if text.is_member && WORDS.severe_name.is_match(text.name) {
-            return is_severe_text(&format!("{}: {}", text.name, text.text));
-        }
         // One word in a member is a value of that member, which has been read.
         let is_word = text.text.chars().all(|character| character.is_ascii_alphanumeric());
-        !(text.is_member && !text.name.is_empty() && is_word) && is_severe_text(text.text)
-    })
-}
-
-/// A text in which a line says that something severe is open. The word in prose ("High test
-/// coverage") does not say so: it has to be a label, behind a place too, a count, or the grade of a
-/// finding ("a critical vulnerability").
-fn is_severe_text(text: &str) -> bool {
-    lines(text).any(|line| {
-        WORDS.none_but.is_match(&line)
-            || (!WORDS.none.is_match(&line)
-                && line.replace(". ", ", ").replace("; ", ", ").split(", ").any(|clause| {
-                    (WORDS.label.is_match(clause)
-                        && !WORDS.none.is_match(clause)
-                        && !WORDS.other_meaning.is_match(clause))
-                        || (WORDS.statement.is_match(clause) && !WORDS.negation.is_match(clause))
-                }))
+        let is_value = text.is_member && !text.name.is_empty() && is_word;
+        // What was found may be told with its grade after it is fixed.
+        let is_past = is_settled && WORDS.description_name.is_match(text.name);
+        let grades_other =
+            WORDS.other_grade_name.is_match(text.name) && WORDS.grade.is_match(text.text);
+        let is_read = is_value || is_past || grades_other || WORDS.list_name.is_match(text.name);
+        !is_read && is_severe_text(text.text)
     })
 }
 
 static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
 
 struct Words {
+    /// The name of the severity itself. There, an unknown word counts.
+    severity_name: Regex,
     /// The name of a field that holds a grade.
     grade_name: Regex,
+    /// The name of a field that says which grades are meant: `severity_threshold`.
+    limit_name: Regex,
+    /// The name of a field that grades something else: `confidence`.
+    other_grade_name: Regex,
     /// A text that begins with a severe grade.
     grade: Regex,
     /// A text that is nothing but a severe grade.
     grade_alone: Regex,
-    /// The name of a field that counts or lists severe findings.
-    count_name: Regex,
+    /// "medium/high".
+    grade_inside: Regex,
+    /// "low (not high)".
+    no_grade: Regex,
+    top_grade: Regex,
+    /// The name of a field that counts or lists severe findings, or is the label of its text.
+    list_name: Regex,
+    /// `no_critical_findings`.
+    no_list_name: Regex,
     score_name: Regex,
-    top_priority: Regex,
+    high_score: Regex,
     mild: Regex,
     settled: Regex,
-    /// The name of a field that is the label of its text: `{"HIGH": "…"}`.
-    severe_name: Regex,
-    /// A severe word as the label of a clause, or a count of severe findings.
-    label: Regex,
-    /// "a critical vulnerability", "one high severity issue".
-    statement: Regex,
-    /// What makes a statement speak of something that is not there.
-    negation: Regex,
-    /// "HIGH: none", "Critical: 0", "HIGH, CRITICAL: none".
-    none: Regex,
-    /// "no HIGH issues except …", "HIGH: none, but …".
-    none_but: Regex,
-    /// "High-level names", "[HIGH] … (fixed)".
-    other_meaning: Regex,
+    /// The name of a field that counts or lists what is not open any more.
+    settled_name: Regex,
+    /// "fixed, but …".
+    reserved: Regex,
+    /// The name of a field that says what was found.
+    description_name: Regex,
 }
 
 impl Words {
     fn new() -> Self {
-        let severe = "(high|critical|severe|blocker|fatal|p0|sev[- ]?[01])";
-        let shouted = "(?-i:HIGH|CRITICAL|SEVERE|BLOCKER|FATAL)";
-        let grade = "(high|critical|severe|blocker|blocking|fatal|catastrophic|urgent|p0|s[01]\
-                     |sev[- ]?[01])";
-        let thing = "( (issues?|findings?|vulnerabilit(y|ies)|problems?|concerns?|bugs?|defects?))";
-        let kind = "([ -](severity|risk|impact|priority))";
-        // What stands before the first word: marks of lists, numbers, brackets.
-        let lead = "([^a-z0-9]|[0-9]+[.)] )*";
-        let scale = "((severity|risk|priority|impact|level)[^a-z0-9]*)?";
-        let nothing = "(none|nil|nothing|n/a|0|zero\
-                       |no (more )?(issues?|findings?|problems?|concerns?|vulnerabilit(y|ies)))";
-        let found = "( (found|identified|open|remaining|left|detected|reported|to report|to fix\
-                     |so far))?";
-        let but = "(except|apart from|other than|besides|aside from|but)([^a-z]|$)";
-        let label = [
-            // "HIGH: …", "1. [Critical] …", "Severity: high", "high severity issue: …".
-            format!("^{lead}{scale}{severe}{kind}?{thing}?[^a-z0-9: |!–—-]* *(:|[|!]|[-–—] |$)"),
-            format!("^{lead}({severe}[ -]severity|{shouted})([^a-z]|$)"),
-            format!(r"\[{lead}{severe}[^a-z0-9]*\]"),
-            // "a.py:3: HIGH: …", "F1 | HIGH | …".
-            format!("[:|] *[*_`]*{severe}[*_`]* *[:|]"),
-            format!("[-–—] {shouted} *([-–—] |:)"),
-            // "(severity: high)".
-            format!("severity[^a-z0-9]{{0,5}}(is )?(very )?{severe}([^a-z]|$)"),
-            // "2 open critical findings".
-            format!(
-                "(^|(found|has|have|are|is|with|[:(]) *){lead}[1-9][0-9]* \
-                 (open |new |unresolved |remaining )?{severe}{kind}?{thing}?[^a-z0-9]*$"
-            ),
-        ]
-        .join("|");
-        let none = format!(
-            "^([a-z ]+[:|-] *)?{lead}{scale}{severe}([^a-z0-9]+(and |or )?{severe})*{kind}?{thing}?\
-             [^a-z0-9]+{nothing}{found}[^a-z0-9]*$"
+        let severe = severe();
+        let value = severe_value();
+        let list = format!(
+            "{severe}(_?(severity|risk|{THING}|items?|lists?|counts?|open|total|remaining\
+             |found|identified|detected|reported|unresolved\
+             |before_merge))*"
         );
-        let none_but = [
-            format!("(^|[^a-z0-9])(no|zero|0|without|any) {severe}[a-z -]*[^a-z0-9]+{but}"),
-            format!("(^|[^a-z]){severe}[a-z -]*[^a-z0-9]+{nothing}{found}[^a-z0-9]+{but}"),
-        ]
-        .join("|");
-        let other_meaning = [
-            format!(
-                "^{lead}(high[ -](level|quality|coverage|confidence|cohesion|standards?\
-                 |readability|performance|availability|throughput|contrast|end|order|resolution)\
-                 |critical[ -](paths?|sections?))([^a-z]|$)"
-            ),
-            r"[(\[](now |already )?(fixed|resolved)( in [^)\]]*)?[)\]]".to_owned(),
-            format!(r"^{lead}(fixed|resolved)[^a-z0-9]*[:\])]"),
-        ]
-        .join("|");
         Self {
+            severity_name: pattern("^(severity|sev)$"),
             grade_name: pattern(
-                "^([a-z_]*(severity|criticality)[a-z_]*|risk|risk_level|rating|level)$",
+                "^([a-z_]*(severity|criticality)[a-z_]*|sev|risk|risk_level|rating|level)$",
             ),
-            grade: pattern(&format!("^[^a-z]*(very |extremely )?{grade}([^a-z]|$)")),
-            grade_alone: pattern(&format!("^[^a-z]*{grade}[^a-z]*$")),
-            count_name: pattern(
-                "^((num|total|open|count|remaining)_)?(high|critical|blockers?|fatal|severe)\
-                 (_?(severity|risk|issues?|findings?|vulnerabilit(y|ies)|problems?|bugs?|counts?\
-                 |open|total|remaining))*$",
+            limit_name: pattern("(^|_)(threshold|min|minimum|filter|scale|levels|cutoff)(_|$)"),
+            other_grade_name: pattern(
+                "(^|_)(confidence|effort|complexity|quality|coverage|priority|likelihood)$",
             ),
-            score_name: pattern("^(cvss[a-z0-9_]*|severity|severity_score)$"),
-            top_priority: pattern("^[^a-z]*(p0|critical|blocker|fatal)([^a-z]|$)"),
-            mild: pattern(
-                "^[^a-z0-9]*(very |extremely )?(low|lowest|medium|moderate|mid|minor|info\
-                 |informational|information|none|nil|trivial|notes?|nit|nitpick|warning|warn\
-                 |negligible|suggestion|cosmetic|style|optional|normal|n/a|s[2-9]|p[2-9]\
-                 |sev[- ]?[2-9])([^a-z]|$)",
-            ),
-            settled: pattern("^[^a-z]*(fixed|resolved|closed|false[ _-]positive)[^a-z]*$"),
-            severe_name: pattern("^(high|critical|blocker|fatal|severe)$"),
-            label: pattern(&format!("({label})")),
-            statement: pattern(&format!(
-                "(^|[^a-z])(an?|one|this|that|another|following) {severe}([ -](severity|risk|impact))?\
-                 ( [a-z-]+){{0,2}} (issue|finding|vulnerability|problem|bug|defect|flaw|hole|injection\
-                 |weakness|leak|bypass)([^a-z]|$)"
+            grade: pattern(&format!("^[^a-z]*(very |extremely )?{value}([^a-z]|$)")),
+            grade_alone: pattern(&format!("^[^a-z]*{value}[^a-z]*$")),
+            grade_inside: pattern(&format!("(^|[^a-z]){value}([^a-z0-9]|$)")),
+            no_grade: pattern(&format!(
+                "(not|no longer|was|were|if|than|from|below|under|non)[ -](an? |as )?{value}"
             )),
-            negation: pattern(
-                "(^|[^a-z])(no|not|none|never|nothing|without|cannot|[a-z]+n['’]t|if|unless|would|could\
-                 |might|may|was|were|had|been|fixed|resolved|closed|avoids?|prevents?)([^a-z]|$)",
+            top_grade: pattern(&format!("^[^a-z]*{}([^a-z]|$)", top())),
+            list_name: pattern(&format!(
+                "^((num|number_of|total|open|count|remaining|unresolved|new|has|have|any)_)*{list}$"
+            )),
+            no_list_name: pattern(&format!("^no_(open_|remaining_|new_)?{list}$")),
+            high_score: pattern("(^| )([789]([.][0-9])?|10([.]0)?)([^0-9.]|$)"),
+            score_name: pattern("^(cvss[a-z0-9_]*|severity|sev|severity_score)$"),
+            mild: pattern(&format!("^[^a-z0-9]*(very |extremely )?({LOWER}|{HARMLESS})([^a-z]|$)")),
+            settled_name: pattern(&format!("(^|_){SETTLED}$")),
+            settled: pattern(&format!(
+                "^[^a-z]*((verified|confirmed|already|now|is|was|has been|been|all|marked as)\
+                 [^a-z]+)*{SETTLED}([^a-z]|$)"
+            )),
+            reserved: pattern(
+                "(^|[^a-z])(not|but|still|partial[a-z]*|except|however|until|unless|pending|later\
+                 |yet|todo|remain[a-z]*|open)([^a-z]|$)",
             ),
-            none: pattern(&none),
-            none_but: pattern(&format!("({none_but})")),
-            other_meaning: pattern(&format!("({other_meaning})")),
+            description_name: pattern(
+                "^(what|title|name|description|summary|message|issue|finding|problem|text|detail\
+                 |details|evidence|id)$",
+            ),
         }
     }
 }

@@ -1,49 +1,140 @@
 //! Whether a report about tests says that some failed, or that none ran.
 
-use super::parts::{Part, Text, any_part, leading_number, lines, pattern, says_no, says_yes};
+mod text;
+
+use super::parts::{
+    Part, Text, any_part_outside, leading_number, pattern, says_no, says_yes, snake_case, texts_of,
+};
+use super::verdict::reports_nothing;
 use regex::Regex;
 use serde_json::Value;
 use std::sync::LazyLock;
+use text::{
+    counts_up, has_fewer_of, is_failing_count, is_failing_text, is_ratio, ran_none, ran_some,
+    without_no_failure,
+};
 
 /// Whether a report about tests says anywhere that one failed, or that none ran.
 pub(crate) fn reports_failure(value: &Value) -> bool {
     value.as_str().is_some_and(|text| WORDS.nothing_ran.is_match(text))
-        || any_part(value, &|part| {
+        || any_test(value, &|part| {
             part.members().any(|(name, value)| is_failing_member(name, value))
-                || part.texts().any(|text| is_failing_text(&text))
+                || has_failing_text(part)
+                || passed_none(part)
                 || fewer_passed_than_ran(part)
         })
+        // A suite may be empty where another one ran.
+        || (any_test(value, &is_empty_suite) && !any_test(value, &has_run))
+}
+
+/// Whether a part fulfils a condition. What counts tests that failed or were not to run is read as
+/// a whole, with its name.
+fn any_test(value: &Value, condition: &impl Fn(&Part<'_>) -> bool) -> bool {
+    let is_counted =
+        |name: &str| WORDS.failed_name.is_match(name) || WORDS.not_run_name.is_match(name);
+    any_part_outside(value, &is_counted, condition)
 }
 
 fn is_failing_member(name: &str, value: &Value) -> bool {
     let says = |pattern: &Regex| value.as_str().is_some_and(|text| pattern.is_match(text));
     let is_empty = value.as_array().is_some_and(Vec::is_empty);
-    let is_zero = value.as_f64() == Some(0.0);
     if WORDS.failed_name.is_match(name) {
-        return match value {
-            Value::Array(items) => !items.is_empty(),
-            other => says_yes(other) || leading_number(other).is_some_and(|number| number > 0.0),
-        };
+        return has_some(value);
+    }
+    if WORDS.exit_name.is_match(name) {
+        return has_exit_code(value);
+    }
+    if WORDS.test_name.is_match(name) && !WORDS.other_test_name.is_match(name) {
+        return *value == Value::Bool(false);
+    }
+    if WORDS.tests_name.is_match(name) && (*value == Value::Bool(false) || has_false_test(value)) {
+        return true;
+    }
+    if WORDS.success_name.is_match(name) && !WORDS.other_success_name.is_match(name) {
+        return says_no(value);
     }
     match name {
-        "passed" | "pass" | "passes" | "ok" | "success" | "successful" | "succeeded"
-        | "passing" | "all_passed" | "all_pass" | "green" => {
-            value.is_null() || is_zero || is_empty || says_no(value) || says(&WORDS.zero)
-        }
         "total" | "run" | "ran" | "tests_run" | "executed" | "command" | "commands" => {
-            value.is_null()
-                || is_zero
-                || is_empty
-                || *value == Value::Bool(false)
-                || says(&WORDS.none)
+            value.is_null() || is_empty || *value == Value::Bool(false) || says(&WORDS.none)
         }
-        "exit_code" | "exitcode" | "exit_status" | "exitstatus" | "return_code" | "returncode"
-        | "rc" => leading_number(value).is_some_and(|code| code != 0.0),
         "status" | "result" | "results" | "outcome" | "verdict" | "conclusion" | "state" => {
-            says(&WORDS.failed_outcome)
+            value.as_str().is_some_and(|text| {
+                WORDS.failed_outcome.is_match(&snake_case(&without_no_failure(text)))
+            })
         }
         _ => false,
     }
+}
+
+/// Whether a member that counts or lists what failed has something.
+fn has_some(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(flag) => *flag,
+        Value::String(text) => {
+            let rest = without_no_failure(text);
+            says_yes(value)
+                || match leading_number(value) {
+                    Some(number) => number > 0.0,
+                    None => {
+                        !says_no(value)
+                            && !reports_nothing(&Value::String(rest))
+                            && !WORDS.passed.is_match(text)
+                    }
+                }
+        }
+        Value::Number(_) => leading_number(value).is_some_and(|number| number > 0.0),
+        Value::Array(items) => items.iter().any(has_some),
+        Value::Object(members) => members.values().any(has_some),
+    }
+}
+
+/// An exit code that is not 0, also in a list or by command.
+fn has_exit_code(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(has_exit_code),
+        Value::Object(members) => members.values().any(has_exit_code),
+        other => leading_number(other).is_some_and(|code| code != 0.0),
+    }
+}
+
+/// `{"add": true, "sub": false}` under a name such as `tests`.
+fn has_false_test(value: &Value) -> bool {
+    value.as_object().is_some_and(|tests| {
+        tests.iter().any(|(name, value)| {
+            *value == Value::Bool(false) && !WORDS.negative_name.is_match(&snake_case(name))
+        })
+    })
+}
+
+/// Nothing passed, and it is not said that there was nothing to run.
+fn passed_none(part: &Part<'_>) -> bool {
+    let is_none = |value: &Value| {
+        value.is_null()
+            || leading_number(value) == Some(0.0)
+            || value.as_array().is_some_and(Vec::is_empty)
+            || value.as_str().is_some_and(|text| WORDS.none.is_match(text))
+    };
+    part.members().any(|(name, value)| WORDS.passed_name.is_match(name) && is_none(value))
+        && !is_empty_suite(part)
+}
+
+/// A suite without tests: none ran, or none passed and none failed.
+fn is_empty_suite(part: &Part<'_>) -> bool {
+    let is_zero = |names: &Regex| {
+        let mut found = part.members().filter(|(name, _)| names.is_match(name));
+        found.any(|(_, value)| whole_number(value) == Some(0))
+    };
+    is_zero(&WORDS.ran_name)
+        || (is_zero(&WORDS.passed_name) && is_zero(&WORDS.failed_name))
+        || part.texts().any(|text| ran_none(text.text))
+}
+
+fn has_run(part: &Part<'_>) -> bool {
+    part.members().any(|(name, value)| {
+        (WORDS.passed_name.is_match(name) || WORDS.ran_name.is_match(name))
+            && whole_number(value).is_some_and(|count| count > 0)
+    }) || part.texts().any(|text| ran_some(text.text))
 }
 
 /// Fewer tests passed than ran, and the skipped ones are not the rest.
@@ -53,9 +144,9 @@ fn fewer_passed_than_ran(part: &Part<'_>) -> bool {
         counts.filter_map(|(_, value)| whole_number(value)).collect::<Vec<_>>()
     };
     let not_run: u64 = count(&WORDS.not_run_name).iter().sum();
-    let passed = count(&WORDS.passed_name);
-    let ran = count(&WORDS.ran_name);
-    passed.iter().any(|passed| ran.iter().any(|ran| passed.saturating_add(not_run) < *ran))
+    let passed = count(&WORDS.passed_name).into_iter().min();
+    let ran = count(&WORDS.ran_name).into_iter().max();
+    passed.zip(ran).is_some_and(|(passed, ran)| passed.saturating_add(not_run) < ran)
 }
 
 /// A count, or a text that is one.
@@ -67,20 +158,30 @@ fn whole_number(value: &Value) -> Option<u64> {
     }
 }
 
-fn is_failing_text(text: &Text<'_>) -> bool {
-    let belongs = text.is_member && WORDS.label_name.is_match(text.name);
-    lines(text.text).enumerate().any(|(index, line)| {
-        let line = if index == 0 && belongs { format!("{}: {line}", text.name) } else { line };
-        (WORDS.failing.is_match(&line) && !WORDS.not_failing.is_match(&line)) || has_fewer_of(&line)
-    })
-}
-
-/// "2 of 3 pass", "2/3 passed", "passed: 2 / 3".
-fn has_fewer_of(line: &str) -> bool {
-    WORDS.ratio.captures_iter(line).any(|found| {
-        let number = |name: &str| found.name(name)?.as_str().parse::<u32>().ok();
-        let is_about_passing = found.name("after").is_some() || found.name("before").is_some();
-        is_about_passing && number("some").zip(number("all")).is_some_and(|(some, all)| some < all)
+fn has_failing_text(part: &Part<'_>) -> bool {
+    let has_passed = part.members().any(|(name, value)| {
+        let is_outcome = matches!(name, "status" | "result" | "outcome" | "state" | "conclusion")
+            && value.as_str().is_some_and(|text| WORDS.passed.is_match(text));
+        is_outcome || (matches!(name, "passed" | "pass" | "ok" | "success") && says_yes(value))
+    });
+    let is_read = |text: &Text<'_>| {
+        // The name of a test that passed, and what belongs to a name that has been read.
+        let is_title = has_passed && WORDS.title_name.is_match(text.name);
+        !is_title && !WORDS.failed_name.is_match(text.name)
+    };
+    part.texts().filter(is_read).any(|text| {
+        if WORDS.passed_name.is_match(text.name) {
+            text.is_member && is_failing_count(text.text)
+        } else {
+            is_failing_text(text.text, WORDS.share_name.is_match(text.name))
+        }
+    }) || part.members().any(|(name, value)| {
+        let texts = texts_of(value);
+        let is_count = WORDS.passed_name.is_match(name)
+            || WORDS.tests_name.is_match(name)
+            || (matches!(name, "" | "result" | "score" | "outcome" | "status")
+                && texts.iter().all(|text| is_ratio(text)));
+        !counts_up(&texts) && texts.iter().any(|text| has_fewer_of(text, is_count))
     })
 }
 
@@ -93,84 +194,85 @@ struct Words {
     ran_name: Regex,
     /// The name of a field that counts tests that were not to run or to pass.
     not_run_name: Regex,
-    /// The name of a field that belongs to its text: `{"failed": "test_sub"}`.
-    label_name: Regex,
+    /// The name of a field that says whether all is well.
+    success_name: Regex,
+    /// `passed_before`, `expected_to_pass`.
+    other_success_name: Regex,
+    /// The name of a test, and names that only begin like one.
+    test_name: Regex,
+    other_test_name: Regex,
+    /// The name of a field that holds tests.
+    tests_name: Regex,
+    /// The name of a field that is well when it is false.
+    negative_name: Regex,
+    exit_name: Regex,
+    /// The name of a field that holds a share which is not one of tests that passed.
+    share_name: Regex,
+    /// The name of a field that names or describes a test.
+    title_name: Regex,
     failed_outcome: Regex,
+    /// A text that is nothing but a success.
+    passed: Regex,
     /// A text that is nothing but this.
     nothing_ran: Regex,
     none: Regex,
-    zero: Regex,
-    failing: Regex,
-    /// "failed: none" and "passed: …".
-    not_failing: Regex,
-    ratio: Regex,
 }
 
 impl Words {
     fn new() -> Self {
-        let failed_name = "((tests?|checks?|cases?|total|num|count|unit)_)?(failed|fails?|failures?|errors?\
-             |errored|failing|broken|timed_?out|crashed|not_run)(_(tests?|checks?|cases?|count\
-             |total))?";
-        let cross = "❌✗✘✖";
-        let failing = [
-            // "FAILED (failures=1)", "not ok".
-            format!(
-                "^[^a-z0-9{cross}]*(fail|failed|fails|failing|failure|error|errors|errored|broken\
-                 |red|not ok|not run|timeout|timed out|crashed|[{cross}])[^a-z0-9]*\
-                 ($|[:(\\[,;.!=])"
-            ),
-            "^[^a-z0-9]*(failed|failures?|errors?|failing|broken)( tests?)?[^a-z0-9]+[a-z1-9]"
-                .to_owned(),
-            // "test_sub: FAIL", "test_sub ... FAILED".
-            format!(
-                "([:=|]|[.][.][.]) *(fail|failed|failing|failure|[{cross}])[^a-z0-9]*($|[.,;:(])"
-            ),
-            format!("[{cross}]"),
-            "[:|] *(?-i:ERROR)([^a-z]|$)".to_owned(),
-            // "1 failed", "failures=2".
-            "(^|[^0-9a-z.])[1-9][0-9]* ([a-z]+ )?(failed|fail|failing|failures?|errors?|broken)\
-             ([^a-z]|$)"
-                .to_owned(),
-            "(failures?|errors?|failed|failing) *[=:] *[1-9]".to_owned(),
-            "not run|not executed|could not|did not run|do not pass|does not pass|did not pass\
-             |not all (tests )?pass|were skipped: all"
-                .to_owned(),
-            // "66% pass", "passing: 66%".
-            "(^|[^0-9.])[0-9]{1,2}([.][0-9]+)?% ([a-z]+ ){0,3}(pass|green|ok|succe)".to_owned(),
-            "(pass|succe)[a-z_]*[^a-z0-9]+[0-9]{1,2}([.][0-9]+)?%".to_owned(),
-        ]
-        .join("|");
-        let not_failing = format!(
-            "^[^a-z0-9]*(pass|success)[a-z_]*: [^%{cross}]*$|^[^a-z0-9]*(not |none )?[a-z_]*\
-             [^a-z0-9]+(none|nil|no|nothing|n/a|0|zero|false|\\[\\])([^a-z0-9]+(found|at all))?\
-             [^a-z0-9]*$"
-        );
+        let unit = "(tests?|checks?|cases?|specs?|total|num|number_of|count|unit|e2e)";
+        let failed = "(failed|fails?|failures?|errors?|errored|failing|broken|timed_?out|crashed\
+                      |not_run)";
+        let passed = "(passed|pass|passes|passing|succeeded|successful|ok)";
+        let success = "(pass|passed|passes|passing|ok|success|successful|succeeded|green)";
+        let negative = "(fail[a-z]*|errors?|errored|skip[a-z]*|flaky|time_?outs?|timed_out\
+                        |crash[a-z]*|broken|missing|changed|modified|needed|required|cached\
+                        |truncated|mode|dry_run|only)";
         Self {
-            failed_name: pattern(&format!("^{failed_name}$")),
-            passed_name: pattern("^(passed|pass|passes|passing|succeeded|successful|ok)$"),
-            ran_name: pattern("^(total|tests|ran|run|tests_run|count|cases|executed|all)$"),
-            not_run_name: pattern(
-                "^(skipped|ignored|xfailed|xfail|todo|pending|disabled|deselected|filtered\
-                 |filtered_out|failed_before)$",
+            failed_name: pattern(&format!("^({unit}_)*{failed}(_{unit})*$")),
+            passed_name: pattern(&format!("^({unit}_)*{passed}(_{unit})*$")),
+            ran_name: pattern(
+                "^((total|num|number_of|all)_)?tests?(_(total|count|run|ran|executed|number))*$\
+                 |^((total|num|number_of)_)?(total|ran|run|count|cases|executed|all|collected)$",
             ),
-            label_name: pattern(&format!("^({failed_name}|pass[a-z_]*|success[a-z_]*)$")),
+            not_run_name: pattern(&format!(
+                "^({unit}_)*(skipped|ignored|xfailed|xfail|todo|pending|disabled|deselected\
+                 |filtered|filtered_out|failed_before)$"
+            )),
+            success_name: pattern(&format!("(^|_){success}(_|$)")),
+            other_success_name: pattern(
+                "(^|_)(before|previously|earlier|baseline|expected|required|min|minimum|threshold\
+                 |if|not|no|fail|failed)(_|$)",
+            ),
+            test_name: pattern("^test_[a-z0-9_]+$|_(test|spec)$"),
+            other_test_name: pattern(&format!(
+                "^tests?_{negative}$|(^|_){success}(_|$)|^tests?_(results?|run|ran|total|count\
+                 |command)"
+            )),
+            tests_name: pattern(
+                "^(([a-z]+_)?(tests|results|checks|cases|specs)|unit|e2e|test_results?)$",
+            ),
+            negative_name: pattern(&format!("(^|_){negative}(_|$)")),
+            exit_name: pattern("^([a-z]+_)*(exit|exit_?(codes?|status(es)?)|return_?codes?|rcs?)$"),
+            share_name: pattern("cover|progress|usage|cpu|memory"),
+            title_name: pattern(
+                "^(name|title|test|test_name|case|description|what|id|spec|scenario)$",
+            ),
             failed_outcome: pattern(
-                "^[^a-z]*(fail|error|red([^a-z]|$)|broken|not |none|nothing|unknown|could not\
-                 |partial|skipped|pending|timed out|timeout|crash)",
+                "^[^a-z]*(fail|error|red([^a-z]|$)|broken|not_|none|nothing|unknown|could_not\
+                 |couldn['’]t|partial|skipped|pending|timed_?out|timeout|crash|abort|cancel\
+                 |interrupt|incomplete|blocked|killed)",
+            ),
+            passed: pattern(
+                "^[^a-z0-9]*((all|tests?|everything)[^a-z]+)*(pass|passed|passes|ok|okay|success\
+                 |successful|succeeded|green)[^a-z0-9]*$",
             ),
             nothing_ran: pattern(
-                "^[^a-z0-9]*(nothing|none|n/a|not run|not tested|untested|skipped\
+                "^[^a-z0-9]*(nothing|none|n/a|not[ _-]run|not[ _-]tested|untested|skipped\
                  |no tests?( (were )?(run|ran|executed))?)?[^a-z0-9]*$",
             ),
             none: pattern(
                 "^[^a-z0-9]*(0|nothing|none|no|no tests?|not run|not executed|n/a|nil)?[^a-z0-9]*$",
-            ),
-            zero: pattern("^ *(none|0) *$"),
-            failing: pattern(&format!("({failing})")),
-            not_failing: pattern(&format!("({not_failing})")),
-            ratio: pattern(
-                "(?P<before>(pass|ok|green|succe)[a-z]*[:.,]? +)?\\b(?P<some>[0-9]{1,9})\
-                 ( of | ?/ ?)(?P<all>[0-9]{1,9})\\b(?P<after>[:.,]?( +[a-z]+)?[:.,]? +(pass|ok|green|succe))?",
             ),
         }
     }
