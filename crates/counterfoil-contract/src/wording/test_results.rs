@@ -51,11 +51,13 @@ fn is_failing_member(name: &str, value: &Value) -> bool {
         return true;
     }
     if WORDS.success_name.is_match(name) && !WORDS.other_success_name.is_match(name) {
-        return says_no(value);
+        return says_no(value) || value.as_array().is_some_and(|all| all.iter().any(says_no));
     }
     match name {
         "total" | "run" | "ran" | "tests_run" | "executed" | "command" | "commands" => {
-            value.is_null() || is_empty || *value == Value::Bool(false) || says(&WORDS.none)
+            // A count of 0 may be that of an empty suite.
+            let is_none = says(&WORDS.none) && whole_number(value).is_none();
+            value.is_null() || is_empty || *value == Value::Bool(false) || is_none
         }
         "status" | "result" | "results" | "outcome" | "verdict" | "conclusion" | "state" => {
             value.as_str().is_some_and(|text| {

@@ -62,19 +62,24 @@ pub(super) fn is_ratio(text: &str) -> bool {
     WORDS.ratio.find(text).is_some_and(|found| found.as_str() == text.trim())
 }
 
-/// Whether texts number what they tell: "ok 1/3", "ok 2/3", "ok 3/3".
+/// Whether texts number what they tell: "ok 1/3", "ok 2/3", "ok 3/3", or "ok 1/3 … ok 3/3".
 pub(super) fn counts_up(texts: &[&str]) -> bool {
     let mut last = 0;
     let mut total = None;
     for text in texts {
+        let mut from = 0;
         for found in WORDS.ratio.captures_iter(text) {
             let number = |name: &str| found.name(name)?.as_str().parse::<u32>().ok();
-            let (some, all) = (number("some"), number("all"));
-            if some != Some(last + 1) || (total.is_some() && total != all) {
+            let Some(((some, all), at)) = number("some").zip(number("all")).zip(found.get(0))
+            else {
+                return false;
+            };
+            let leaves_out = last > 0 && matches!(text[from..at.start()].trim(), "…" | "...");
+            let is_next = some == last + 1 || (leaves_out && some > last);
+            if !is_next || total.is_some_and(|total| total != all) {
                 return false;
             }
-            last += 1;
-            total = all;
+            (last, total, from) = (some, Some(all), at.end());
         }
     }
     total == Some(last)
@@ -162,7 +167,8 @@ impl Words {
         ]
         .join("|");
         let subject = format!(
-            "(tests?|suites?|builds?|specs?|assertions?|checks|cases|compilation|command|run|job\
+            "(tests?|suites?|builds?|specs?|assertions?|checks|cases|compilation|execution|command\
+             |run|job\
              |pipeline|setup|everything|{NUMBER}\
              |test_[a-z0-9_]+\
              |[a-z0-9_]+_test|[a-z0-9_]+::[a-z0-9_:]+)"
@@ -181,6 +187,12 @@ impl Words {
             "(^|[^a-z])(no|none|nothing|not one)( of)?( the| my| these)?( tests?| checks?\
              | cases?)? \
              (pass|succeed)"
+                .to_owned(),
+            "(^|[^a-z])no tests? (could|can) be".to_owned(),
+            "(^|[^a-z])there (is|are|was|were) (still |some |an? )*(failures|(failing|failed\
+             |broken) \
+             (tests?|checks?|cases?))([^a-z]|$)|(completed|finished|ended|ran) with (failures\
+             |errors)"
                 .to_owned(),
             format!("(^|[^a-z])only {NUMBER} ([a-z]+ ){{0,2}}pass"),
             "pass(es|ed|ing)? (except|apart from|other than|but for)([^a-z]|$)".to_owned(),
