@@ -26,6 +26,8 @@ pub(super) fn says_open(text: &str) -> bool {
 
 fn is_severe_line(line: &str) -> bool {
     let line = WORDS.not_settled.replace_all(line, "unfixed");
+    // It is not a critical path.
+    let line = WORDS.path_traversal.replace_all(&line, "traversal");
     let line = WORDS.several_grades.replace_all(&line, one_grade);
     if WORDS.none_but.is_match(&line) || WORDS.none.is_match(&line) {
         return WORDS.none_but.is_match(&line);
@@ -82,7 +84,7 @@ fn has_statement(clause: &str) -> bool {
             found.peek().and_then(|next| next.get(0)).map_or(clause.len(), |next| next.start());
         let is_known = captures.name("known").is_some();
         if says_of_finding(&clause[from..all.end()], &clause[all.end()..to], is_known)
-            && !WORDS.other_meaning.is_match(all.as_str())
+            && !WORDS.other_kind.is_match(all.as_str())
         {
             return true;
         }
@@ -111,6 +113,7 @@ fn says_of_finding(up_to: &str, behind: &str, is_known: bool) -> bool {
 static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
 
 struct Words {
+    path_traversal: Regex,
     severe: Regex,
     lower: Regex,
     /// "high, critical and low".
@@ -147,6 +150,7 @@ struct Words {
     no_severity: Regex,
     /// "High-level names", "[HIGH] … (fixed)".
     other_meaning: Regex,
+    other_kind: Regex,
 }
 
 impl Words {
@@ -230,14 +234,14 @@ impl Words {
         let now = "((is|are|was|were|has been|have been|now|already|all|both|also|verified) )";
         let quality = "(confidence|coverage|quality|cohesion|readability|performance|availability\
                        |throughput|contrast|effort|complexity)";
+        let other_kind = format!(
+            "(high[ -](level|{quality}|standards?|end|order|resolution|precision|load|traffic\
+             |number|amount|share|rate|volume|count)|critical[ -](paths?|sections?))([^a-z]|$)"
+        );
         let other_meaning = [
-            format!(
-                "^{lead}(high[ -](level|{quality}|standards?|end|order|resolution|precision|load\
-                 |traffic)|critical[ -](paths?|sections?))([^a-z]|$)"
-            ),
+            format!("^{lead}{other_kind}"),
             format!("{quality}( is)?[^a-z0-9]*(very )?high"),
             format!(r"[(\[]{now}*{SETTLED}( in [^)\]]*)?[)\]]"),
-            "high (number|amount|share|rate|volume|count)s? ".to_owned(),
         ]
         .join("|");
         let settled_label = [
@@ -254,6 +258,7 @@ impl Words {
         .join("|");
         let separator = "(?:, (?:and |or )?| and | or | & |/| / | ?[|] ?| to |–)";
         Self {
+            path_traversal: pattern("path[- ]traversal"),
             severe: pattern(&severe),
             lower: pattern(LOWER),
             several_grades: pattern(&format!(
@@ -318,6 +323,7 @@ impl Words {
                 "(^|[^a-z0-9])(no|zero|0|without|any|nothing|none)( [a-z]+){0,4} severity([^a-z]\
                  |$)",
             ),
+            other_kind: pattern(&format!("(^|[^a-z-]){other_kind}")),
             other_meaning: pattern(&format!("({other_meaning})")),
         }
     }

@@ -41,7 +41,7 @@ pub(super) const HARMLESS: &str = "(?:information|none|nil|notes?|nit|nitpick|wa
 /// What has a grade.
 pub(super) const THING: &str = "(?:issues?|findings?|vulnerabilit(?:y|ies)|problems?|concerns?\
     |bugs?|defects?|flaws?|holes?|injections?|weakness(?:es)?|leaks?|bypass(?:es)?|gaps?\
-    |regressions?|exploits?)";
+    |regressions?|exploits?|traversals?|overflows?|races?|deadlocks?|backdoors?|rce|xss|ssrf|csrf)";
 
 /// What has been done to something that is not open any more.
 pub(super) const SETTLED: &str = "(?:fixed|resolved|closed|solved|addressed|patched|mitigated\
