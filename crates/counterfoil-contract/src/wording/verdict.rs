@@ -6,8 +6,9 @@ use serde_json::Value;
 use std::sync::LazyLock;
 
 /// What a text counts when it says that there is none of it.
-const THING: &str =
-    "(concerns?|issues?|risks?|findings?|problems?|blockers?|bugs?|defects?|vulnerabilit(y|ies))";
+const THING: &str = "(concerns?|issues?|risks?|findings?|problems?|blockers?|bugs?|defects?\
+                     |vulnerabilit(y|ies)|violations?|errors?|failures?|warnings?|conflicts?\
+                     |regressions?|threats?)";
 
 /// Whether a field of its own holds a verdict that is not an approval, anywhere in a value.
 pub(crate) fn reports_rejection(value: &Value) -> bool {

@@ -4,9 +4,8 @@ use super::super::parts::{lines, pattern};
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// Numbers as words, and what stands for a number.
-const NUMBER: &str = "([1-9][0-9]*|one|two|three|four|five|six|seven|eight|nine|ten|several|some\
-                      |many|most|few|both|all)";
+/// Numbers.
+const COUNT: &str = "([1-9][0-9]*|one|two|three|four|five|six|seven|eight|nine|ten|several|many)";
 
 /// Whether a line of a text says that a test failed or did not run. A share of something else
 /// ("87% ok" of a coverage) is no share of tests.
@@ -166,10 +165,11 @@ impl Words {
             "(failures?|errors?|failed|fail|failing) *[=:] *[1-9]".to_owned(),
         ]
         .join("|");
+        let number = format!("({COUNT}|some|most|few|both|all)");
         let subject = format!(
             "(tests?|suites?|builds?|specs?|assertions?|checks|cases|compilation|execution|command\
              |run|job\
-             |pipeline|setup|everything|{NUMBER}\
+             |pipeline|setup|everything|{number}\
              |test_[a-z0-9_]+\
              |[a-z0-9_]+_test|[a-z0-9_]+::[a-z0-9_:]+)"
         );
@@ -194,7 +194,7 @@ impl Words {
              (tests?|checks?|cases?))([^a-z]|$)|(completed|finished|ended|ran) with (failures\
              |errors)"
                 .to_owned(),
-            format!("(^|[^a-z])only {NUMBER} ([a-z]+ ){{0,2}}pass"),
+            format!("(^|[^a-z])only {number} ([a-z]+ ){{0,2}}pass"),
             "pass(es|ed|ing)? (except|apart from|other than|but for)([^a-z]|$)".to_owned(),
             "(skipped|skipping) (all |the )+tests|^[^a-z0-9]*(all |the )*tests (were |are \
              |all )*skipped"
@@ -205,6 +205,9 @@ impl Words {
                   |specs?\
                   |new|other|more|further|have|has|had|are|is|known|unexpected|remaining|lint|type\
                   |compile|runtime))*";
+        let elsewhere = "(before|without|previously|initially|at first|as expected|prior\
+                         |on (main|master|the old)|with an? (clear|proper|helpful|useful)\
+                         |(if|when) (i |we |you )?(revert|undo|remov|the (fix|change)))";
         Self {
             count: pattern(&format!("({count})")),
             label: pattern(&format!("({label})")),
@@ -218,25 +221,18 @@ impl Words {
             ),
             coverage: pattern("cover[a-z]*[^0-9]{0,20}[0-9.]+%|[0-9]% [a-z ]{0,20}cover"),
             statement: pattern(&format!(
-                "(^|[^a-z0-9_-]){subject}( (have|has|had|also|still|all|now|then|both|just|of them\
-                 |tests?|(in|of) [^ ]+( tests?)?))* (failed|fails?|failures?|errors|(is\
-                 |are) (still )?\
-                 (failing|broken|red)|crash(ed|es)|errored|timed out\
-                 |failing[^a-z0-9]*$)([^a-z0-9_]|$)"
+                "(^|[^a-z0-9_-])({subject}( (have|has|had|also|still|all|now|then|both|just|of them\
+                 |tests?|(in|of) [^ ]+( tests?)?))* (failed|fails?|(is|are) (still )?\
+                 (failing|broken|red)|crash(ed|es)|errored|timed out|failing[^a-z0-9]*$)\
+                 |{COUNT} ([a-z]+ )?(failures?|errors?))([^a-z0-9_]|$)"
             )),
             excused_before: pattern(
                 "(^|[^a-z])(no|none|not|never|nothing|without|before|previously|earlier|initially\
-                 |originally|at first|if|unless|whether|would|should|used to|until\
-                 |when [a-z ]*(revert|undo|remov)[a-z]*|[a-z]+n['’]t)\
-                 ([^a-z]|$)",
+                 |originally|at first|if|unless|whether|would|should|used to|until|cases? (that\
+                 |where)\
+                 |when [a-z ]*(revert|undo|remov)[a-z]*|[a-z]+n['’]t)([^a-z]|$)",
             ),
-            excused_behind: pattern(
-                "^.{0,20}[^a-z](before|without|previously|initially|at first|as expected|prior\
-                 |on (main|master|the old)|(if|when) (i |we |you )?(revert|undo|remov|the (fix\
-                 |change)))\
-                 |^(before|without|previously|initially|as expected|prior|on (main|master|the old))\
-                 |^(if|when) (i |we |you )?(revert|undo|remov|the (fix|change))",
-            ),
+            excused_behind: pattern(&format!("^{elsewhere}|^.{{0,20}}[^a-z]{elsewhere}")),
             passes_now: pattern(
                 "(now|then) (all )?(pass|succeed|green|ok)|pass(es|ed)? (now|again|with (it|the))\
                  |(is|are) green now",

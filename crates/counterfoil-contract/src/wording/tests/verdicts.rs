@@ -90,6 +90,8 @@ fn words_for_nothing_are_nothing() {
         "No issues at this time.",
         "There are no security concerns.",
         "No new security concerns.",
+        "No constitution violations found.",
+        "no errors",
         "No security or privacy concerns.",
         "No issues were found.",
         "I found no issues.",
