@@ -14,6 +14,7 @@ mod planning;
 mod reports;
 mod reviewing;
 mod setting_aside;
+mod words;
 
 use crate::packs::run::ScenarioRun;
 use crate::packs::scenario::Scenario;

@@ -9,6 +9,7 @@ mod gates;
 mod prompts;
 mod results;
 mod trouble;
+mod words;
 
 use crate::packs::run::ScenarioRun;
 use crate::packs::scenario::Scenario;
