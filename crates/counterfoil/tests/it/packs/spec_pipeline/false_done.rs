@@ -1,5 +1,8 @@
 //! Ways to a false done: what an agent can get wrong, hide or make up. None ends as done.
 
+mod boxes;
+mod words;
+
 use super::{
     analysis, checked, envelope, error_with, finding, good, play, result, run, succeeded, with,
 };
@@ -331,7 +334,7 @@ fn a_task_is_done_and_its_box_is_empty() {
         let ran = plays("standard", "exhausted", scenario);
         let gates = ran.variables()["gates"].to_string();
         assert!(
-            gates.contains("the boxes of T001 in specs/search/tasks.md are empty"),
+            gates.contains("the boxes of T001 in specs/search/tasks.md are not ticked"),
             "{text}: {gates}"
         );
     }
@@ -482,6 +485,9 @@ fn tasks_hides_a_task_of_its_file() {
         "<li>T002</li>",
         "- T002\u{2013}rank",
         "T1 THE LATE T002",
+        "- [ ] 任务T002：rank",
+        "- ÄT002 rank",
+        "- [ ] t002 rank",
     ] {
         let text = format!("- [ ] T001 search\n{hidden}\n");
         let scenario = always(play(), |scenario| {
