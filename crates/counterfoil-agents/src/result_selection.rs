@@ -2,14 +2,16 @@
 //! program's own structured output, or written in the text. All of them are validated against the
 //! contract. No I/O.
 //!
-//! The last submission counts. If it was refused, the agent is asked for the result again, also if
-//! an earlier one was accepted. Without submissions the structured output counts, and without a
-//! valid one the text. Where the reply contradicts itself, and where the result is a copy of an
-//! earlier result of the run, the agent is asked once: the report is rejected with a question.
+//! The last submission counts. Without submissions the structured output counts, and without either
+//! the text. If what counts was refused, the agent is asked for the result again, whatever another
+//! channel gives: what was refused may say what the other one leaves out. Where the reply
+//! contradicts itself, and where the result is a copy of an earlier result of the run, the agent is
+//! asked once: the report is rejected with a question. Where unknown fields are refused, so is a
+//! result that leaves out a problem which such a field reported.
 
 use crate::submissions::Submission;
 use counterfoil_contract::policy::UnknownFields;
-use counterfoil_contract::question::{ask_about_copy, contradiction, is_copy};
+use counterfoil_contract::question::{ReportedProblems, ask_about_copy, contradiction, is_copy};
 use counterfoil_contract::report::SalvagedItems;
 use counterfoil_contract::shown::Shown;
 use counterfoil_contract::text::pluralize;
@@ -35,8 +37,7 @@ pub struct ResultCandidates<'o> {
 /// The result that was selected.
 #[derive(Clone, Debug)]
 pub struct SelectedResult {
-    /// The report on the selected result. If none satisfies the contract, the report on the most
-    /// informative candidate.
+    /// The report on the selected result.
     pub report: Report,
     /// The channel of the selected result.
     pub channel: Channel,
@@ -62,6 +63,7 @@ pub struct ResultSelector<'c> {
     quotes: &'c [QuotedValue],
     asked_about_channels: bool,
     asked_about_copies: Vec<Value>,
+    problems: ReportedProblems,
 }
 
 impl<'c> ResultSelector<'c> {
@@ -82,6 +84,7 @@ impl<'c> ResultSelector<'c> {
             quotes,
             asked_about_channels: false,
             asked_about_copies: Vec::new(),
+            problems: ReportedProblems::default(),
         }
     }
 
@@ -108,11 +111,26 @@ impl<'c> ResultSelector<'c> {
         let (accepted, mut items) = (self.items(&accepted), self.items(&refused));
         let selected = self.select_channel(text, submitted, structured, candidates.text);
         let mut selected = self.ask_about_copy(selected);
-        // A copy has the items of somebody else.
-        let is_copy = selected.report.codes().contains(&Code::CopyOfEarlier);
-        if !selected.report.is_accepted() && !is_copy {
-            items.extend(accepted);
+        let salvage = |items: &mut SalvagedItems| {
+            items.extend(accepted.clone());
             items.extend(self.contract.salvage_text(candidates.text, &policy, &self.shown));
+        };
+        let codes = selected.report.codes();
+        let is_accepted = selected.report.is_accepted();
+        // A copy has the items of somebody else.
+        if !is_accepted && !codes.contains(&Code::CopyOfEarlier) {
+            salvage(&mut items);
+        }
+        // Of two results that differ the agent says which one it means.
+        let asks = [Code::CopyOfEarlier, Code::ChannelsDiffer, Code::DifferingResults];
+        if policy.unknown_fields == UnknownFields::Refuse
+            && !codes.iter().any(|code| asks.contains(code))
+        {
+            items.results.iter().for_each(|result| self.problems.note(result));
+            selected.report = self.problems.ask_about_left_out(selected.report);
+            if is_accepted && !selected.report.is_accepted() {
+                salvage(&mut items);
+            }
         }
         selected.items = items;
         selected
@@ -141,37 +159,29 @@ impl<'c> ResultSelector<'c> {
     ) -> SelectedResult {
         let count = submitted.len();
         let accepted = submitted.iter().filter(|report| report.value.is_some()).count();
-        let last = submitted.pop();
-        if let Some(report) = last.as_ref().filter(|report| report.value.is_some()) {
-            let notes = rejected_note(count - accepted).into_iter().collect();
-            let others = [("structured output", structured.as_ref()), ("final text", Some(&text))];
-            let selected = SelectedResult::new(report.clone(), Channel::Submitted, notes);
+        let mut notes: Vec<String> = rejected_note(count - accepted).into_iter().collect();
+        let (report, channel, others) = match (submitted.pop(), structured) {
+            (Some(report), structured) => (
+                report,
+                Channel::Submitted,
+                vec![("structured output", structured), ("final text", Some(text))],
+            ),
+            (None, Some(report)) => (report, Channel::Native, vec![("final text", Some(text))]),
+            (None, None) => return SelectedResult::new(text, Channel::Text, notes),
+        };
+        if report.value.is_some() {
+            let selected = SelectedResult::new(report, channel, notes);
             return self.ask_about_channels(selected, &others, bytes);
         }
-        let notes: Vec<String> = rejected_note(count - accepted).into_iter().collect();
-        if let Some(report) = last.clone().filter(|_| accepted > 0) {
-            let mut notes = notes;
+        if accepted > 0 {
             notes.push("the last submission was rejected after an accepted one".to_owned());
-            return SelectedResult::new(report, Channel::Submitted, notes);
         }
-        match structured {
-            Some(report) if report.value.is_some() => {
-                let selected = SelectedResult::new(report, Channel::Native, notes);
-                self.ask_about_channels(selected, &[("final text", Some(&text))], bytes)
-            }
-            structured => {
-                // Nothing else is valid. The repair prompt should describe the candidate that is
-                // closest to a result.
-                let closest = last.map(|report| (report, Channel::Submitted));
-                let closest = closest.or(structured.map(|report| (report, Channel::Native)));
-                match closest {
-                    Some((report, channel)) if text.status == Status::Absent => {
-                        SelectedResult::new(report, channel, notes)
-                    }
-                    _ => SelectedResult::new(text, Channel::Text, notes),
-                }
-            }
+        let mut valid =
+            others.iter().filter(|(_, other)| other.as_ref().is_some_and(Report::is_accepted));
+        if let Some((name, _)) = valid.next() {
+            notes.push(format!("the {name} is valid, and does not count beside a rejected result"));
         }
+        SelectedResult::new(report, channel, notes)
     }
 
     /// Asks about a value that another channel gives differently, once. After that it is only
@@ -179,7 +189,7 @@ impl<'c> ResultSelector<'c> {
     fn ask_about_channels(
         &mut self,
         mut selected: SelectedResult,
-        others: &[(&str, Option<&Report>)],
+        others: &[(&str, Option<Report>)],
         text: &[u8],
     ) -> SelectedResult {
         for (channel, other) in others {

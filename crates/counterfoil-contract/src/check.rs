@@ -6,7 +6,7 @@ use crate::extractor::{self, ContractRef, Extractor};
 use crate::own_words::carries_own_words;
 use crate::policy::Policy;
 use crate::render::prompt::{self, Delivery};
-use crate::report::{Report, SalvagedItems, Stage, Status};
+use crate::report::{RefusedResult, Report, SalvagedItems, Stage, Status};
 use crate::reporting;
 use crate::shown::Shown;
 use crate::stream::Stream;
@@ -135,12 +135,18 @@ impl Contract {
         report
     }
 
-    /// The items that can be read of every attempt in a text: also of one in another form than the
+    /// What can be read of every attempt in a text, and the items of its lists: also of one in another form than the
     /// contract asks for, of one that breaks off, and of one that a later one replaces. What repeats
     /// `shown` is no attempt. The text itself is accepted or not by [`check`](Self::check).
     pub fn salvage_text(&self, text: &[u8], policy: &Policy, shown: &Shown) -> SalvagedItems {
         let text = String::from_utf8_lossy(text);
-        extractor::items_of_text(self, &text, policy, shown)
+        extractor::items_of_text(self, &text, policy, shown).0
+    }
+
+    /// Like [`salvage_text`](Self::salvage_text), and returns how many bytes were read. The number
+    /// grows linearly with the length of the text.
+    pub fn salvage_measured(&self, text: &str) -> (SalvagedItems, u64) {
+        extractor::items_of_text(self, text, self.policy(), &Shown::default())
     }
 
     /// The items of the result of a report, whether it is accepted or not.
@@ -148,9 +154,14 @@ impl Contract {
         let value = report.value.as_ref().or(report.partial.as_ref());
         let lists = innermost(&self.policy().salvage);
         let items = |list: &String| value.map(|value| select_values(value, &format!("{list}/*")));
+        let refused = |value: &Value| RefusedResult {
+            value: value.clone(),
+            violations: report.violations.clone(),
+        };
         SalvagedItems {
             valid: lists.filter_map(items).flatten().cloned().collect(),
             rejected: report.rejected_items.clone(),
+            results: report.refused_value.iter().map(refused).collect(),
         }
     }
 

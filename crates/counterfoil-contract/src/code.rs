@@ -82,6 +82,7 @@ codes! {
     OnlyQuoted = "C0116", "the only result repeats what the agent was shown";
     CopyOfEarlier = "C0117", "the result equals an earlier result of the run";
     ChannelsDiffer = "C0118", "the agent sent two results that differ";
+    ProblemLeftOut = "C0119", "the result leaves out a problem that an earlier answer reported";
     Syntax = "C0120", "the result is not JSON";
     Truncated = "C0121", "the result is cut off";
     NotANumber = "C0122", "NaN and infinities are not JSON";

@@ -1,6 +1,13 @@
 //! Questions about a result that satisfies its contract. A copy of an earlier result, or a result
 //! that differs from what the same reply says elsewhere, may be meant; only the agent knows. The
-//! report is rejected with one violation that asks, and the caller asks at most once.
+//! report is rejected with one violation that asks, and the caller asks at most once. A result that
+//! leaves out a problem which the agent has reported is refused until it has it.
+
+#[cfg(feature = "rules")]
+mod left_out;
+
+#[cfg(feature = "rules")]
+pub use left_out::ReportedProblems;
 
 use crate::code::Code;
 use crate::contract::Contract;
@@ -131,11 +138,15 @@ impl Contradiction {
 }
 
 fn ask(report: Report, violation: Violation) -> Report {
+    ask_all(report, vec![violation])
+}
+
+fn ask_all(report: Report, violations: Vec<Violation>) -> Report {
     Report {
         status: Status::Rejected,
         stage: Some(Stage::Validation),
         value: None,
-        violations: vec![violation],
+        violations,
         ..report
     }
 }

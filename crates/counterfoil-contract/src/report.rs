@@ -78,13 +78,25 @@ pub struct RejectedItem {
     pub value: Value,
 }
 
-/// The items of the lists that a contract salvages, as they stand in results that are not accepted.
+/// What can be read of results that are not accepted: the items of the lists that a contract
+/// salvages, and the results as a whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SalvagedItems {
     /// Those that satisfy the contract.
     pub valid: Vec<Value>,
     /// Those that do not.
     pub rejected: Vec<RejectedItem>,
+    /// The results themselves, as they were read.
+    pub results: Vec<RefusedResult>,
+}
+
+/// A result that is not accepted, as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefusedResult {
+    /// The result.
+    pub value: Value,
+    /// What is wrong with it.
+    pub violations: Vec<Violation>,
 }
 
 impl SalvagedItems {
@@ -92,6 +104,7 @@ impl SalvagedItems {
     pub fn extend(&mut self, other: SalvagedItems) {
         self.valid.extend(other.valid);
         self.rejected.extend(other.rejected);
+        self.results.extend(other.results);
     }
 }
 
@@ -162,6 +175,10 @@ pub struct Report {
     pub warnings: Vec<Violation>,
     /// The items that `partial` leaves out.
     pub rejected_items: Vec<RejectedItem>,
+    /// The result as it was read, if it is rejected and could be read. It is not part of the report
+    /// as JSON.
+    #[serde(skip)]
+    pub refused_value: Option<Value>,
     /// How the value was extracted from the text.
     pub provenance: Provenance,
 }
@@ -177,6 +194,7 @@ impl Report {
     pub fn refuse(&mut self, violations: Vec<Violation>) {
         if !violations.is_empty() {
             (self.status, self.stage) = (Status::Rejected, Some(Stage::Rules));
+            self.refused_value.clone_from(&self.value);
             self.partial = self.value.take();
             self.violations = violations;
         }

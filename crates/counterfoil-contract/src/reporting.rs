@@ -50,6 +50,11 @@ pub(crate) fn build_report(
     provenance.filled = outcome.filled;
     provenance.unwrapped = outcome.unwrapped;
     let accepted = outcome.stage.is_none();
+    let (value, refused_value) = match outcome.value {
+        value if accepted => (Some(value), None),
+        Value::Null => (None, None),
+        value => (None, Some(value)),
+    };
     let mut warnings = outcome.warnings;
     if let Some(why) = &contract.definition.deprecated {
         let mut note = bare_violation(
@@ -64,11 +69,12 @@ pub(crate) fn build_report(
         contract: contract.reference.clone(),
         status: if accepted { Status::Accepted } else { Status::Rejected },
         stage: outcome.stage,
-        value: accepted.then_some(outcome.value),
+        value,
         partial: outcome.partial,
         violations: outcome.violations,
         warnings,
         rejected_items: outcome.rejected_items,
+        refused_value,
         provenance,
     }
 }

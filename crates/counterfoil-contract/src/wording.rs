@@ -6,10 +6,12 @@
 //! asked again can say it more clearly.
 
 mod parts;
+mod problem;
 mod severity;
 mod test_results;
 mod verdict;
 
+pub(crate) use problem::{denies_success, lists_problems};
 pub(crate) use severity::reports_severe;
 pub(crate) use test_results::reports_failure;
 pub(crate) use verdict::{reports_nothing, reports_rejection};

@@ -13,6 +13,7 @@ mod checks;
 mod contracts;
 mod perform;
 mod rejected_items;
+mod same_item;
 mod shell;
 mod verification;
 mod workspace_ops;

@@ -2,6 +2,7 @@
 //! accepted, until a later reply of the same conversation has them in a valid form. An agent that
 //! leaves such an item out in its next reply does not make it disappear.
 
+use crate::same_item::ItemIndex;
 use counterfoil_contract::report::{RejectedItem, SalvagedItems};
 use counterfoil_contract::{Code, Report, Stage, Status, Violation};
 use counterfoil_flow::RejectedPart;
@@ -11,12 +12,15 @@ use serde_json::Value;
 const MAX_ITEMS: usize = 200;
 /// The maximum length of an item's text.
 const MAX_TEXT: usize = 4000;
-/// Shorter texts are names and keywords, which also appear in other items.
-const MIN_PROSE: usize = 10;
 
 /// The codes of questions about a result that can be read.
-const QUESTIONS: [Code; 4] =
-    [Code::DifferingResults, Code::OnlyQuoted, Code::CopyOfEarlier, Code::ChannelsDiffer];
+const QUESTIONS: [Code; 5] = [
+    Code::DifferingResults,
+    Code::OnlyQuoted,
+    Code::CopyOfEarlier,
+    Code::ChannelsDiffer,
+    Code::ProblemLeftOut,
+];
 
 /// The items of a conversation that were rejected so far.
 #[derive(Default)]
@@ -55,31 +59,27 @@ impl RejectedItems {
             text: shorten(text),
         });
         let valid = report.value.as_ref().or(report.partial.as_ref());
-        let has = |item: &Value| {
-            valid.is_some_and(|value| mentions(value, item)) || is_among(item, &result.rejected)
-        };
-        let attempts = SalvagedItems {
-            valid: last_of_each(attempts.valid, |item| item, has),
-            rejected: last_of_each(attempts.rejected, |item| &item.value, has),
-        };
-        let has = |item: &Value| {
-            has(item)
-                || is_among(item, &attempts.rejected)
-                || attempts.valid.iter().any(|other| mentions(other, item))
-        };
+        let mut known = ItemIndex::default();
+        let in_result = valid.into_iter().chain(result.rejected.iter().map(|item| &item.value));
+        in_result.for_each(|value| known.add(value));
+        let valid = last_of_each(attempts.valid, |item| item, |item| known.take(item));
+        let rejected =
+            last_of_each(attempts.rejected, |item| &item.value, |item| known.take_rejected(item));
+        let in_attempts = valid.iter().chain(rejected.iter().map(|item| &item.value));
+        in_attempts.for_each(|value| known.add(value));
         let before = std::mem::take(&mut self.last_attempts);
         self.items.extend(before.rejected);
-        self.items.retain(|item| !has(&item.value) && !is_template(item));
+        self.items.retain(|item| !known.take_rejected(item) && !is_template(item));
         self.items.extend(result.rejected.iter().filter(|item| !is_template(item)).cloned());
         self.items.truncate(MAX_ITEMS);
         self.readable.append(&mut self.last_readable);
         self.readable.extend(before.valid);
-        self.readable.retain(|item| !has(item));
+        self.readable.retain(|item| !known.take(item));
         self.readable.truncate(MAX_ITEMS);
         if is_wrong {
             self.last_readable = result.valid;
         }
-        self.last_attempts = attempts;
+        self.last_attempts = SalvagedItems { valid, rejected, results: Vec::new() };
     }
 
     /// The items that are left at the end.
@@ -107,26 +107,22 @@ impl RejectedItems {
     }
 }
 
-/// Whether one of these items says the same as another one.
-fn is_among(item: &Value, items: &[RejectedItem]) -> bool {
-    items.iter().any(|other| mentions(&other.value, item))
-}
-
 /// The items that the result does not have. Of several that say the same, the last is kept.
 fn last_of_each<T>(
-    mut items: Vec<T>,
+    items: Vec<T>,
     value: impl Fn(&T) -> &Value,
-    in_result: impl Fn(&Value) -> bool,
+    mut is_in_result: impl FnMut(&T) -> bool,
 ) -> Vec<T> {
-    items.retain(|item| !in_result(value(item)));
-    items.truncate(MAX_ITEMS);
     let mut kept: Vec<T> = Vec::new();
+    let mut later = ItemIndex::default();
     for item in items.into_iter().rev() {
-        if !kept.iter().any(|other| mentions(value(other), value(&item))) {
+        if !later.take(value(&item)) && !is_in_result(&item) {
+            later.add(value(&item));
             kept.push(item);
         }
     }
     kept.reverse();
+    kept.truncate(MAX_ITEMS);
     kept
 }
 
@@ -156,53 +152,6 @@ fn shorten(text: &str) -> String {
     text.chars().take(MAX_TEXT - 1).chain(['…']).collect()
 }
 
-/// Whether a value says the same as an item, or as each of those in it if it is a group of items.
-fn mentions(value: &Value, item: &Value) -> bool {
-    let mut all = Vec::new();
-    collect_texts(value, "", &mut all);
-    let mut leaves = Vec::new();
-    collect_leaves(item, &mut leaves);
-    leaves.into_iter().all(|leaf| mentions_one(&all, leaf))
-}
-
-/// Whether one of these texts is a sentence or the id of an item. An item with neither is
-/// recognised by any of its texts.
-fn mentions_one(all: &[(&str, &str)], item: &Value) -> bool {
-    let mut texts = Vec::new();
-    collect_texts(item, "", &mut texts);
-    let is_name = |(key, text): &(&str, &str)| {
-        *key == "id" || (text.chars().count() >= MIN_PROSE && text.contains(' '))
-    };
-    let named = texts.iter().any(is_name);
-    texts.retain(|one| !named || is_name(one));
-    texts.is_empty() || texts.iter().any(|one| all.contains(one))
-}
-
-/// The items of an item: those of its lists of objects, or itself if it has none.
-fn collect_leaves<'v>(item: &'v Value, into: &mut Vec<&'v Value>) {
-    let lists = item.as_object().into_iter().flat_map(|fields| fields.values());
-    let inner: Vec<&Value> =
-        lists.filter_map(Value::as_array).flatten().filter(|one| one.is_object()).collect();
-    if inner.is_empty() {
-        into.push(item);
-    }
-    for one in inner {
-        collect_leaves(one, into);
-    }
-}
-
-/// The texts of a value, each with the key that it stands under.
-fn collect_texts<'v>(value: &'v Value, key: &'v str, into: &mut Vec<(&'v str, &'v str)>) {
-    match value {
-        Value::String(text) => into.push((key, text)),
-        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, key, into)),
-        Value::Object(fields) => {
-            fields.iter().for_each(|(key, value)| collect_texts(value, key, into));
-        }
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,38 +159,6 @@ mod tests {
     use counterfoil_agents::submissions::Submission;
     use counterfoil_contract::Contract;
     use serde_json::json;
-
-    #[test]
-    fn a_sentence_or_an_id_is_recognised() {
-        let item =
-            json!({"id": "F001", "issue": "the key ignores the tenant", "file": "src/cache.py"});
-        let same = |value: Value| mentions(&json!({"groups": [{"findings": [value]}]}), &item);
-        assert!(same(json!({"id": "F007", "issue": "the key ignores the tenant"})));
-        assert!(same(json!({"id": "F001", "issue": "the tenant is not in the key"})));
-        assert!(!same(
-            json!({"id": "F002", "issue": "another one entirely", "file": "src/cache.py"})
-        ));
-    }
-
-    #[test]
-    fn an_item_without_sentence_and_id_is_recognised_by_what_it_has() {
-        let item = json!({"file": "src/cache.py", "message": "Unclear"});
-        assert!(mentions(
-            &json!([{"file": "src/cache.py", "message": "The name is unclear"}]),
-            &item
-        ));
-        assert!(!mentions(
-            &json!([{"file": "src/pool.py", "message": "The name is unclear"}]),
-            &item
-        ));
-    }
-
-    #[test]
-    fn a_group_is_recognised_by_all_of_its_items() {
-        let group = json!({"findings": [{"id": "F001"}, {"id": "F002"}]});
-        assert!(mentions(&json!([{"id": "F001"}, {"id": "F002"}]), &group));
-        assert!(!mentions(&json!([{"id": "F001"}]), &group));
-    }
 
     /// A contract for a list of items, in a fence; two results that differ are asked about.
     fn contract() -> Contract {
@@ -295,6 +212,11 @@ mod tests {
             ),
             ("cut off after its items", format!("```json\n{}", &both[..end(1)]), &[&first]),
             ("cut off in the second item", format!("```json\n{}", cut(&both, "F002")), &[&first]),
+            (
+                "cut off at the end of an item",
+                format!("```json\n{}", cut(&result(&["F001"]), "}]")),
+                &[&first],
+            ),
             ("cut off in the first item", format!("```json\n{}", cut(&both, "F001")), &[]),
             (
                 "cut off, with a malformed item",
@@ -367,10 +289,5 @@ mod tests {
         // All of a reply that cannot be parsed is kept as it is.
         let cut = format!("```json\n{}\n```\n", &unfenced[..unfenced.len() - 1]);
         assert_eq!(left(&[&cut]), [cut.as_str()]);
-    }
-
-    #[test]
-    fn an_item_without_any_text_is_not_kept() {
-        assert!(mentions(&json!([]), &json!({"line": 3})));
     }
 }

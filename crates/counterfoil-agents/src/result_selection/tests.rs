@@ -135,22 +135,94 @@ fn structured_output_wins_over_text_and_is_validated_against_the_contract() {
     let found = selected(r#"{"ok": true}"#, Some(&json!({"ok": true})), &[]);
     assert_eq!(found.channel, Channel::Native);
     assert!(found.report.value.is_some());
-    let found = selected(r#"{"ok": false}"#, Some(&json!({"ok": "yes"})), &[]);
-    assert_eq!(found.channel, Channel::Text);
-    assert_eq!(found.report.value, Some(json!({"ok": false, "notes": []})));
     let found = selected(r#"{"ok": false}"#, Some(&json!({"ok": true})), &[]);
     assert_eq!((found.channel, codes(&found)), (Channel::Native, vec![Code::ChannelsDiffer]));
 }
 
 #[test]
-fn without_a_valid_result_the_report_is_on_the_closest_candidate() {
+fn a_refused_result_does_not_yield_to_another_channel() {
+    let refused = json!({"ok": "no"});
+    let submissions = [submitted(refused.clone())];
+    let valid = json!({"ok": true});
+    let text = valid.to_string();
+    for (offered, channel, note) in [
+        (candidates(&text, Some(&refused), &[]), Channel::Native, "the final text is valid"),
+        (candidates(&text, None, &submissions), Channel::Submitted, "the final text is valid"),
+        (
+            candidates("Done.", Some(&valid), &submissions),
+            Channel::Submitted,
+            "the structured output is valid",
+        ),
+    ] {
+        let contract = contract();
+        let mut selector = ResultSelector::new(&contract, &[], "", &[]);
+        let found = selector.select(offered);
+        assert_eq!((found.channel, found.report.status), (channel, Status::Rejected));
+        assert_eq!(found.report.violations[0].pointer, "/ok");
+        assert!(found.notes.iter().any(|one| one.starts_with(note)), "{:?}", found.notes);
+        // The next reply may use another channel.
+        let next = selector.select(candidates(&text, None, &[]));
+        assert_eq!(next.report.value, Some(json!({"ok": true, "notes": []})));
+    }
+}
+
+#[test]
+fn a_problem_in_a_refused_field_is_not_forgotten() {
+    let contract = contract().with_unknown_fields(UnknownFields::Refuse).unwrap();
+    let hidden = json!({"ok": true, "findings": [{"severity": "critical"}]});
+    let text = hidden.to_string();
+    let clean = json!({"ok": true});
+    let clean_text = clean.to_string();
+    let told = json!({"ok": true, "why": "`findings` was about another file"}).to_string();
+    let refused = [submitted(hidden.clone())];
+    let then_clean = [submitted(hidden.clone()), submitted(clean.clone())];
+    for first in [
+        candidates(&text, None, &[]),
+        candidates(&clean_text, Some(&hidden), &[]),
+        candidates(&clean_text, None, &refused),
+        candidates("Done.", None, &then_clean),
+    ] {
+        let mut selector = ResultSelector::new(&contract, &[], "", &[]);
+        assert!(!selector.select(first).report.is_accepted());
+        // However often it is left out.
+        for _ in 0..3 {
+            let next = selector.select(candidates(&clean_text, None, &[]));
+            assert_eq!(codes(&next), [Code::ProblemLeftOut]);
+        }
+        let repair = contract.repair(&selector.select(candidates(&clean_text, None, &[])).report);
+        assert!(repair.contains("`findings`") && repair.contains("critical"), "{repair}");
+        assert!(selector.select(candidates(&told, None, &[])).report.is_accepted());
+    }
+    // Without the setting the field is noted, and nothing is asked.
+    assert!(selected(&text, None, &[]).report.is_accepted());
+}
+
+#[test]
+fn without_a_valid_result_the_report_is_on_the_candidate_that_counts() {
     let found = selected("all done", None, &[submitted(json!({"ok": "yes"}))]);
     assert_eq!(found.channel, Channel::Submitted);
     assert_eq!(found.report.violations[0].pointer, "/ok");
     let found = selected(r#"{"ok": 7}"#, None, &[submitted(json!({"n": 1}))]);
-    assert_eq!((found.channel, found.report.status), (Channel::Text, Status::Rejected));
+    assert_eq!((found.channel, found.report.status), (Channel::Submitted, Status::Rejected));
     assert_eq!(selected("all done", None, &[]).report.status, Status::Absent);
     assert_eq!(selected("", Some(&json!({})), &[]).report.value, None);
+}
+
+#[test]
+fn the_items_of_both_channels_are_kept_where_they_contradict_each_other() {
+    let contract = Contract::from_yaml(
+        "contract: acme/list\nversion: 1\nframing: any-json\n\
+         fields: { items: [{ id: string }], ok: boolean }\npolicy: { salvage: [/items] }\n",
+    )
+    .unwrap();
+    let result = |id: &str, ok: bool| json!({"items": [{"id": id}], "ok": ok});
+    let submissions =
+        [Submission::now(result("F001", true), &contract.check_value(&result("F001", true)))];
+    let text = result("F002", false).to_string();
+    let mut selector = ResultSelector::new(&contract, &[], "", &[]);
+    let found = selector.select(candidates(&text, None, &submissions));
+    assert_eq!(codes(&found), [Code::ChannelsDiffer]);
+    assert_eq!(found.items.valid, [json!({"id": "F001"}), json!({"id": "F002"})]);
 }
 
 #[test]

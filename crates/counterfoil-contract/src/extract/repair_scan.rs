@@ -213,6 +213,7 @@ pub(crate) struct BlockRepairer {
     closers: Closers,
     fences: Option<FenceLines>,
     scratch: Scratch,
+    examined: u64,
 }
 
 impl BlockRepairer {
@@ -231,15 +232,21 @@ impl BlockRepairer {
             fences.feed(bytes, base, true);
             fences
         });
-        Repairer::new(
+        let (attempt, examined) = Repairer::new(
             Window { bytes, base, eof: true },
             &mut self.closers,
             fences,
             &mut self.scratch,
         )
         .accept_truncated(self.accept_truncated)
-        .attempt(start)
-        .0
+        .attempt(start);
+        self.examined += examined;
+        attempt
+    }
+
+    /// How many bytes were examined.
+    pub(crate) fn examined(&self) -> u64 {
+        self.examined + self.closers.examined
     }
 }
 

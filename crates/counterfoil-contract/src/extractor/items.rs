@@ -1,8 +1,9 @@
-//! What can be read of the attempts in a text: the items of the lists that the contract salvages. An
-//! attempt may be in another form than the contract asks for, it may break off, and a later one may
+//! What can be read of the attempts in a text, and the items of the lists that the contract salvages.
+//! An attempt may be in another form than the contract asks for, it may break off, and a later one may
 //! replace it.
 
 use super::outside::{Form, Outside, OutsideAttempt};
+use crate::code::Code;
 use crate::contract::Contract;
 use crate::edit;
 use crate::extract::block::BlockScan;
@@ -10,47 +11,71 @@ use crate::extract::repair::Attempt;
 use crate::extract::repair_scan::BlockRepairer;
 use crate::extract::strict_scan::StrictScan;
 use crate::json::{self, Beginning};
-use crate::policy::{Policy, matches};
+use crate::policy::{Policy, UnknownFields, matches};
 use crate::read;
-use crate::report::SalvagedItems;
+use crate::report::{RefusedResult, RejectedItem, SalvagedItems};
 use crate::shown::Shown;
 use crate::source::Source;
 use crate::validate::{
-    Detail, ParsedValue, ValidationOutcome, ValueSpans, innermost, select, validate,
+    Detail, ParsedValue, ValidationOutcome, ValueSpans, bare_violation, innermost, select, validate,
 };
 use serde_json::Value;
+use std::collections::HashSet;
 
-/// The items of every attempt in a text that does not repeat what the agent was shown.
+/// How often each byte of a text may be examined before nothing is repaired any more.
+const MAX_EXAMINED: u64 = 8;
+
+/// The items of every attempt in a text that does not repeat what the agent was shown, and how many
+/// bytes were examined to find them.
 pub(crate) fn items_of_text(
     contract: &Contract,
     text: &str,
     policy: &Policy,
     shown: &Shown,
-) -> SalvagedItems {
+) -> (SalvagedItems, u64) {
     let mut items = SalvagedItems::default();
-    if policy.salvage.is_empty() || text.len() > policy.max_bytes {
-        return items;
+    let is_read = !policy.salvage.is_empty() || policy.unknown_fields == UnknownFields::Refuse;
+    if !is_read || text.len() > policy.max_bytes {
+        return (items, 0);
     }
     let source = Source::whole(text);
     let mut repairer = BlockRepairer::new(false);
-    for attempt in attempts(contract, shown, &source) {
+    let (attempts, mut examined) = attempts(contract, shown, &source);
+    let mut read_to = 0;
+    for attempt in attempts {
+        // What is inside of a value that could be read is a part of it.
+        if attempt.start < read_to {
+            continue;
+        }
+        examined += (attempt.end - attempt.start) as u64;
         let (outcome, open) = match attempt.form {
             Form::Block => (read_block(contract, policy, &attempt, &source), Vec::new()),
             Form::Json => {
-                let Some(read) = read_json(&attempt, &source, policy, &mut repairer) else {
+                // A repair may reach to the end of the text, from every attempt.
+                let may_repair = examined <= MAX_EXAMINED * text.len() as u64;
+                let repairer = may_repair.then_some(&mut repairer);
+                let Some((mut read, end)) = read_json(&attempt, &source, policy, repairer) else {
                     continue;
                 };
-                let value = without_open_item(read.value, &read.open, &policy.salvage);
-                (validate_parsed(contract, policy, value), read.open)
+                examined += (end - attempt.start) as u64;
+                if read.is_whole {
+                    read_to = end;
+                }
+                let cut_off = take_open_item(&mut read, &policy.salvage);
+                items.rejected.extend(cut_off.filter(|item| has_text(&item.value)));
+                (validate_parsed(contract, policy, read.value), read.open)
             }
         };
         add_items(&outcome, &open, policy, &mut items);
+        let ValidationOutcome { value, violations, .. } = outcome;
+        items.results.push(RefusedResult { value, violations });
     }
-    items
+    (items, examined + repairer.examined())
 }
 
-/// The attempts in a text, in any form, that are not in a thinking section that has ended.
-fn attempts(contract: &Contract, shown: &Shown, source: &Source<'_>) -> Vec<OutsideAttempt> {
+/// The attempts in a text, in any form, that are not in a thinking section that has ended, and how
+/// many bytes were examined.
+fn attempts(contract: &Contract, shown: &Shown, source: &Source<'_>) -> (Vec<OutsideAttempt>, u64) {
     let keys = &contract.attempt_keys;
     let mut outside = Outside::default();
     let mut strict = StrictScan::new(0);
@@ -60,7 +85,8 @@ fn attempts(contract: &Contract, shown: &Shown, source: &Source<'_>) -> Vec<Outs
     blocks.feed(source.bytes(), source.base(), true);
     outside.add_blocks(&mut blocks, keys, Some(shown), source, true);
     let counts = |one: &&OutsideAttempt| !outside.is_thinking(one.start);
-    outside.attempts.iter().filter(counts).copied().collect()
+    let attempts = outside.attempts.iter().filter(counts).copied().collect();
+    (attempts, strict.examined() + blocks.examined)
 }
 
 /// Reads the lines of an output block. The last one may be cut off by the end of the text.
@@ -79,30 +105,31 @@ fn read_block(
     validate(contract, policy, parsed, source, Detail::Full)
 }
 
-/// Reads JSON: as it is, with repairs, or up to where it breaks off.
+/// Reads JSON: as it is, with repairs, or up to where it breaks off. Also returns its end.
 fn read_json(
     attempt: &OutsideAttempt,
     source: &Source<'_>,
     policy: &Policy,
-    repairer: &mut BlockRepairer,
-) -> Option<Beginning> {
+    repairer: Option<&mut BlockRepairer>,
+) -> Option<(Beginning, usize)> {
     let text = read::without_quotes(source, attempt.start, attempt.end);
     let beginning = json::parse_beginning(&text, policy.max_depth)?;
-    if beginning.is_whole {
-        return Some(beginning);
-    }
-    let repaired = match repairer.repair(source.bytes(), source.base(), attempt.start) {
-        Attempt::Done { end, edits } | Attempt::Refused { end, edits, .. } => {
-            let raw = source.slice(attempt.start, end);
-            json::parse_beginning(&edit::apply(raw, attempt.start, &edits), policy.max_depth)
-        }
-        Attempt::Failed { .. } | Attempt::More => None,
+    let repaired = match repairer.filter(|_| !beginning.is_whole) {
+        Some(repairer) => repairer.repair(source.bytes(), source.base(), attempt.start),
+        None => return Some((beginning, attempt.end)),
     };
-    Some(repaired.filter(|repaired| repaired.is_whole).unwrap_or(beginning))
+    let (end, edits) = match repaired {
+        Attempt::Done { end, edits } | Attempt::Refused { end, edits, .. } => (end, edits),
+        Attempt::Failed { .. } | Attempt::More => return Some((beginning, attempt.end)),
+    };
+    let repaired = edit::apply(source.slice(attempt.start, end), attempt.start, &edits);
+    let repaired = json::parse_beginning(&repaired, policy.max_depth);
+    Some((repaired.filter(|repaired| repaired.is_whole).unwrap_or(beginning), end))
 }
 
-/// The value without the item that is not complete.
-fn without_open_item(mut value: Value, open: &[String], lists: &[String]) -> Value {
+/// Takes the item out that is not complete.
+fn take_open_item(read: &mut Beginning, lists: &[String]) -> Option<RejectedItem> {
+    let open = &read.open;
     for list in innermost(lists) {
         let pattern = format!("{list}/*");
         let length = pattern.matches('/').count();
@@ -113,14 +140,27 @@ fn without_open_item(mut value: Value, open: &[String], lists: &[String]) -> Val
         });
         let Some(from) = found else { continue };
         let Some((item, around)) = open[..from + length].split_last() else { continue };
-        match value.pointer_mut(&pointer_of(around)) {
-            Some(Value::Array(items)) => drop(items.pop()),
-            Some(Value::Object(members)) => drop(members.shift_remove(item)),
-            _ => {}
-        }
-        break;
+        let value = match read.value.pointer_mut(&pointer_of(around)) {
+            Some(Value::Array(items)) => items.pop(),
+            Some(Value::Object(members)) => members.shift_remove(item),
+            _ => None,
+        };
+        let pointer = pointer_of(&open[from..from + length]);
+        let message = "it is cut off".to_owned();
+        let violations = vec![bare_violation(Code::Truncated, &pointer, message)];
+        return Some(RejectedItem { pointer, violations, value: value? });
     }
-    value
+    None
+}
+
+/// Whether a value says anything in words.
+fn has_text(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => items.iter().any(has_text),
+        Value::Object(members) => members.values().any(has_text),
+        _ => false,
+    }
 }
 
 fn pointer_of(path: &[String]) -> String {
@@ -152,10 +192,14 @@ fn add_items(
     };
     let rejected: Vec<_> =
         outcome.rejected_items.iter().filter(|one| !is_inside(&open, &one.pointer)).collect();
+    let wrong: HashSet<&str> = rejected.iter().map(|one| one.pointer.as_str()).collect();
+    let is_wrong = |pointer: &str| {
+        let ends = pointer.match_indices('/').map(|(at, _)| at).chain([pointer.len()]);
+        ends.map(|end| &pointer[..end]).any(|outer| wrong.contains(outer))
+    };
     for list in innermost(&policy.salvage) {
         let found = select(&outcome.value, &format!("{list}/*")).into_iter();
-        let valid = found
-            .filter(|(pointer, _)| !rejected.iter().any(|one| is_inside(pointer, &one.pointer)));
+        let valid = found.filter(|(pointer, _)| !is_wrong(pointer));
         items.valid.extend(valid.map(|(_, item)| item.clone()));
     }
     items.rejected.extend(rejected.into_iter().cloned());

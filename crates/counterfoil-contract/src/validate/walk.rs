@@ -134,16 +134,19 @@ fn scan_value(
                         scan_value(member, &field.ty, Some(field), &path, placeholders, scan);
                     }
                     None => {
-                        if object.is_some_and(|object| !object.open)
-                            && ty
-                                .alternatives()
-                                .iter()
-                                .all(|ty| !matches!(ty, Type::Map(_) | Type::Any))
-                        {
+                        let alternatives = ty.alternatives();
+                        let of_map = alternatives.iter().find_map(|ty| match ty {
+                            Type::Map(values) => Some(&**values),
+                            _ => None,
+                        });
+                        let is_any = alternatives.iter().any(|ty| matches!(ty, Type::Any));
+                        let is_closed = object.is_some_and(|object| !object.open);
+                        if is_closed && !is_any && of_map.is_none() {
                             scan.unknown.push(path.pointer());
                         }
-                        if placeholders {
-                            scan_value(member, &Type::Any, None, &path, placeholders, scan);
+                        let ty = of_map.filter(|_| !is_any).unwrap_or(&Type::Any);
+                        if placeholders || of_map.is_some() {
+                            scan_value(member, ty, None, &path, placeholders, scan);
                         }
                     }
                 }

@@ -1,7 +1,7 @@
 //! The parts of the public API that an embedder meets first.
 
 use counterfoil_contract::fields::short_type;
-use counterfoil_contract::policy::Unwrap;
+use counterfoil_contract::policy::{UnknownFields, Unwrap};
 use counterfoil_contract::render::prompt::{self, Delivery};
 use counterfoil_contract::source::Source;
 use counterfoil_contract::{
@@ -302,6 +302,31 @@ fn a_prompt_says_once_that_other_fields_are_refused() {
         sentence("{ ok: boolean, inner: { more: any }, n: [any] }", "{ unknown_fields: refuse }"),
         "A result with other fields is refused, except inside of `more`, `n`."
     );
+}
+
+#[test]
+fn unknown_fields_are_seen_in_lists_and_maps() {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "list": {"type": "array", "items": {"$ref": "#/$defs/one"}},
+            "map": {"type": "object", "additionalProperties": {"$ref": "#/$defs/one"}}
+        },
+        "$defs": {"one": {"type": "object", "properties": {"ok": {"type": "boolean"}}}}
+    });
+    let definition = Definition::new("acme/deep", 1, Framing::AnyJson, schema);
+    let contract = Contract::compile(definition).unwrap();
+    let contract = contract.with_unknown_fields(UnknownFields::Refuse).unwrap();
+    let one = json!({"ok": true, "finding": "critical"});
+    for (value, pointer) in [
+        (json!({"list": [one]}), "/list/0/finding"),
+        (json!({"map": {"a": one}}), "/map/a/finding"),
+    ] {
+        let report = contract.check_value(&value);
+        assert_eq!(report.codes(), [Code::UnknownField], "{pointer}");
+        assert_eq!(report.violations[0].pointer, pointer);
+    }
+    assert!(contract.check_value(&json!({"map": {"a": {"ok": true}}})).is_accepted());
 }
 
 #[test]

@@ -118,6 +118,7 @@ fn check_page(code: Code) -> Result<(), String> {
             "text shown",
             "text earlier",
             "text submitted",
+            "text refused",
         ],
         Kind::Contract | Kind::Registry => &["yaml bad", "yaml good"],
         Kind::Reference => &["yaml contract", "text bad", "text good"],
@@ -154,7 +155,8 @@ fn check_text_page(code: Code, page: &Page) -> Result<(), String> {
             continue;
         }
         let contract = contract.as_ref().ok_or("a text precedes the contract")?;
-        if matches!(block.info.as_str(), "text shown" | "text earlier" | "text submitted") {
+        let precedes = ["text shown", "text earlier", "text submitted", "text refused"];
+        if precedes.contains(&block.info.as_str()) {
             before = Some(block);
             continue;
         }
@@ -181,7 +183,8 @@ fn check_text_page(code: Code, page: &Page) -> Result<(), String> {
     if bad == 0 || good == 0 { Err("a bad or a good text is missing".to_owned()) } else { Ok(()) }
 }
 
-/// Checks a text that follows something: what was shown, an earlier result, a submission.
+/// Checks a text that follows something: what was shown, an earlier result, a submission, an answer
+/// that was refused.
 fn check_after(contract: &Contract, before: Option<&Block>, text: &str) -> Report {
     let report = contract.check(text);
     let Some(before) = before else { return report };
@@ -197,6 +200,11 @@ fn check_after(contract: &Contract, before: Option<&Block>, text: &str) -> Repor
             }
             _ => report,
         },
+        ("text refused", refused) => {
+            let mut problems = question::ReportedProblems::default();
+            contract.salvage_report(&refused).results.iter().for_each(|one| problems.note(one));
+            problems.ask_about_left_out(report)
+        }
         (_, submitted) => match question::contradiction(&submitted, &report) {
             Some(found) => found.ask(submitted, "text"),
             None => report,

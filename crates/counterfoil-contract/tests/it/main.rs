@@ -25,3 +25,4 @@ mod filled;
 mod laws;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod quotations;
+mod salvage;

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 
 for_each_cli!(a_schema_that_the_model_ignores_is_no_promise: Claude claude, Codex codex);
 for_each_cli!(a_wrong_submission_is_corrected_within_the_turn);
+// Gemini CLI does not forward a call that breaks the schema of the tool.
+for_each_cli!(a_refused_submission_does_not_yield_to_the_text: Claude claude, Codex codex);
 for_each_cli!(a_final_text_that_contradicts_the_submission_is_asked_about);
 for_each_cli!(a_check_runs_through_the_tool);
 for_each_cli!(there_is_one_way_to_return_the_result);
@@ -68,6 +70,22 @@ fn a_wrong_submission_is_corrected_within_the_turn(cli: VendorCli) {
         "the model was not told what is wrong: {:#}",
         asked[1].body
     );
+}
+
+fn a_refused_submission_does_not_yield_to_the_text(cli: VendorCli) {
+    let script = json!([
+        {"calls": [{"mcp": "submit_result", "input": {"ok": "no: one is dry"}}]},
+        {"text": "Then simply: {\"ok\": true}"},
+        {"when": "Your result was not accepted", "calls": [{"mcp": "submit_result", "input": {"ok": false, "note": "one is dry"}}]},
+        {"text": "Done."},
+    ]);
+    let Some(project) = CliProject::open(cli, &script) else { return };
+    project.write_settings("channels = [\"submit\"]");
+    let attempt = project.accepted();
+    assert_eq!(attempt["value"], json!({"ok": false, "note": "one is dry"}), "{attempt:#}");
+    let first = &attempt["replies"][0];
+    assert_eq!((&first["status"], &first["channel"]), (&json!("rejected"), &json!("submitted")));
+    assert!(first["notes"].to_string().contains("the final text is valid"), "{first:#}");
 }
 
 fn a_final_text_that_contradicts_the_submission_is_asked_about(cli: VendorCli) {

@@ -205,6 +205,12 @@ fn what_qa_says_is_not_enough() {
             "two valid results that differ",
         ),
         (
+            "takes it back with a result that breaks the contract",
+            qa_says(&format!("{}\n\nWait, no:\n\n{}", passed(), passed_with("dod_achieved", json!("no")))),
+            REFUSED,
+            "/dod_achieved",
+        ),
+        (
             "is cut off",
             qa_says("{\"dod_achieved\": true, \"checks\": [{\"criterion\": \"it counts\", \"passed\": true}"),
             REFUSED,
@@ -268,6 +274,28 @@ fn what_nobody_reads_is_refused() {
             dod_says(&beside(complete("high"), "blockers")),
             REFUSED,
             "`blockers` is not part of the contract",
+        ),
+    ]);
+}
+
+#[test]
+fn what_is_left_out_when_the_result_is_asked_for_again_is_missed() {
+    let then = |first: &str, clean: Value| {
+        let scenario = scenario().implements("2").raw("qa", first);
+        scenario.says("qa", clean.clone()).says("qa", clean)
+    };
+    none_is_done([
+        (
+            "QA reports findings beside its verdict",
+            then(&with(passed(), "findings", critical()).to_string(), passed()),
+            REFUSED,
+            "reported a problem in `findings`",
+        ),
+        (
+            "QA says that it failed, with a field that is wrong",
+            then(&with(failed("it counts"), "checks", json!("none")).to_string(), passed()),
+            REFUSED,
+            "reported a problem in",
         ),
     ]);
 }
@@ -364,7 +392,17 @@ fn what_the_implementer_says_is_not_enough() {
 #[test]
 fn what_code_quality_says_is_not_enough() {
     let listed = dirty(&[("src/lib.rs", 2)], "break the line")["issues"].clone();
+    // What can be read of the list is not used: it would be a pass with one warning.
+    let warning =
+        json!({"file": "src/lib.rs", "code": "W1", "message": "long", "severity": "warning"});
+    let half = json!([warning, {"file": "src/lib.rs", "severity": "error"}]);
     none_is_done([
+        (
+            "lists an error that cannot be read",
+            quality_says(&with(clean(), "issues", half)),
+            REFUSED,
+            "/issues/1/message",
+        ),
         (
             "passes with an error in its list",
             quality_says(&with(clean(), "issues", listed)),

@@ -86,10 +86,11 @@ fn quality_failed_without_fix_info_is_refused_and_repaired() {
     assert!(ran.prompt("implement#2", 1).contains("break the line"));
 }
 
-/// The definition of done is refused once, and complete the second time.
-fn dod_refused(wrong: Value, because: &str) {
-    let ran = scenario().passes("2").says("dod", wrong).says("dod", complete("high")).plays();
-    assert_eq!(ran.ended(), ("done", None, 0));
+/// The definition of done is refused once, and complete the second time, for this reason.
+fn dod_refused(wrong: Value, because: &str, why: &str) {
+    let right = complete_with("/recommendation", json!(why));
+    let ran = scenario().passes("2").says("dod", wrong).says("dod", right).plays();
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     let prompt = asked_again(&ran, "dod#1", 1);
     assert!(prompt.contains(because), "{prompt}");
 }
@@ -105,6 +106,7 @@ fn complete_with_remaining_items_is_refused_and_repaired() {
     dod_refused(
         complete_with("/remaining_items", json!(["US-2"])),
         "`remaining_items` is not empty",
+        "`remaining_items` named US-2, which is done.",
     );
 }
 
@@ -113,8 +115,13 @@ fn complete_with_stories_or_phases_left_is_refused_and_repaired() {
     dod_refused(
         complete_with("/summary/user_stories_done", json!(1)),
         "is below `summary.user_stories_total`",
+        "Hand it over",
     );
-    dod_refused(complete_with("/summary/phases_done", json!(0)), "is below `summary.phases_total`");
+    dod_refused(
+        complete_with("/summary/phases_done", json!(0)),
+        "is below `summary.phases_total`",
+        "Hand it over",
+    );
 }
 
 #[test]
@@ -131,7 +138,11 @@ fn task_complete_as_a_text_does_not_complete() {
         assert_eq!(ran.ended(), ("failed", Some("contract"), 1), "{text}");
         assert_eq!(ran.attempt("dod#1")["violations"][0]["pointer"], "/task_complete");
     }
-    dod_refused(complete_with("/task_complete", json!("false")), "/task_complete");
+    dod_refused(
+        complete_with("/task_complete", json!("false")),
+        "/task_complete",
+        "`task_complete` was a slip: all of it is there.",
+    );
 }
 
 #[test]

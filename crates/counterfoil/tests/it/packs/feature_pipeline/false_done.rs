@@ -157,6 +157,20 @@ ways! {
             &framed(Framing::OutputBlock, &approved()).replacen("issues_total:", "CRITICAL: SQL injection in the login\nissues_total:", 1)).gate("a", ready()),
         "", "`CRITICAL` is not part of the contract";
 
+    // A problem that is left out when the result is asked for again.
+    a_reviewer_that_leaves_out_what_it_said_in_a_field_of_its_own:
+        then_clean(coded(), "code-reviewer", &block(&with(approved(), &json!({"blocking": ["SQL injection in the login"]}))), &approved()).gate("a", ready()),
+        "", "reported a problem in `blocking`";
+    a_reviewer_that_leaves_out_what_contradicts_its_approval:
+        then_clean(coded(), "code-reviewer", &block(&with(approved(), &json!({"issues_total": 1, "critical": ["SQL injection in the login"]}))), &approved()).gate("a", ready()),
+        "", "reported a problem in `critical`";
+    a_reviewer_that_leaves_out_what_was_cut_off:
+        then_clean(coded(), "code-reviewer", &cut_off(&rejected("it loses notes")), &approved()).gate("a", ready()),
+        "", "reported a problem in `approved`";
+    a_merge_gate_that_leaves_out_what_blocks:
+        then_clean(reviewed(), "review-pr", &block(&with(ready(), &json!({"blocking_issues": ["it is not linked"]}))), &ready()),
+        "", "reported a problem in `blocking_issues`";
+
     // Passes.
     a_hunter_with_failures_in_a_field_of_its_own:
         thrice(reviewed(), "silent-failure-hunter", &with(hunted(0, "none"), &json!({"swallowed_errors": ["src/a.rs:3"]}))).gate("a", ready()),
@@ -233,7 +247,7 @@ impl Rest for Scenario {
 
 /// A reply, as often as it is asked for: with both repairs, or three attempts.
 fn thrice(scenario: Scenario, agent: &str, result: &Value) -> Scenario {
-    thrice_raw(scenario, agent, &framed(Framing::OutputBlock, result))
+    thrice_raw(scenario, agent, &block(result))
 }
 
 fn thrice_raw(mut scenario: Scenario, agent: &str, text: &str) -> Scenario {
@@ -244,6 +258,15 @@ fn thrice_raw(mut scenario: Scenario, agent: &str, text: &str) -> Scenario {
         }
     }
     scenario
+}
+
+fn block(result: &Value) -> String {
+    framed(Framing::OutputBlock, result)
+}
+
+/// A reply that is not accepted, and a clean result whenever the agent is asked again.
+fn then_clean(scenario: Scenario, agent: &str, text: &str, clean: &Value) -> Scenario {
+    scenario.raw(agent, text).says(agent, clean.clone()).says(agent, clean.clone())
 }
 
 /// The executor writes code and no test.

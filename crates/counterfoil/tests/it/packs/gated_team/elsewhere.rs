@@ -32,18 +32,32 @@ fn what_nobody_reads_is_never_done() {
 }
 
 #[test]
-fn a_gate_that_leaves_it_out_when_asked_gets_through() {
+fn a_gate_that_says_when_asked_why_it_does_not_count_gets_through() {
     let mut scenario = Scenario::team().built_in_only().planned().codes();
     for gate in ["Reviewer", "QA", "Security", "Integrator"] {
-        for (_, said, _) in elsewhere().iter().filter(|(whose, ..)| *whose == gate) {
+        let mut named = Vec::new();
+        for (_, said, field) in elsewhere().iter().filter(|(whose, ..)| *whose == gate) {
             scenario = scenario.says(gate, said.clone());
+            named.push(format!("`{field}`"));
         }
         // What says nothing is no reason to ask.
-        scenario = scenario.says(gate, but(&json!({"metadata": {}, "remarks": []})));
+        let summary = format!("All is well: {} had another program in mind.", named.join(", "));
+        let said = json!({"summary": summary, "metadata": {}, "remarks": []});
+        scenario = scenario.says(gate, but(&said));
     }
     let ran = scenario.passes(&["Integrator"]).documented().play();
     done(&ran);
     for (attempt, asked) in [("REVIEW#1", 2), ("QA#1", 2), ("SECURITY#1", 2), ("INTEGRATE#1", 1)] {
         assert_eq!(ran.attempt(attempt)["repairs_asked"], asked, "{attempt}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_gate_that_leaves_it_out_when_asked_is_never_done() {
+    for (gate, said, _) in elsewhere() {
+        let scenario = Scenario::team().says(gate, said);
+        let ran = all_but("nobody", scenario, |scenario| scenario).play();
+        never_done(&ran);
+        assert!(ran.report.to_string().contains("reported a problem in `"), "{gate}: {ran:?}");
     }
 }

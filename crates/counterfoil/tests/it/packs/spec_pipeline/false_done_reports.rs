@@ -66,6 +66,10 @@ ways! {
     a_further_gate_that_passed_and_is_left_out_when_asked:
         play().says("test", with("test", "/quality_gates/security", json!({"status": "PASSED", "details": {"critical": 0}}))),
         "simple", "done", "";
+    a_further_gate_that_failed_and_is_left_out_when_asked:
+        play().says("test", with("test", "/quality_gates/security", json!({"status": "FAILED", "details": {"critical": 3}})))
+            .says("test", succeeded("test")).says("test", succeeded("test")),
+        "simple", "blocked", "reported a problem in `security`";
     a_build_with_a_part_that_failed:
         always_tested(play(), &with("test", "/quality_gates/build_validation/details/image", json!({"status": "FAILED"}))),
         "simple", "exhausted", "something in its result failed";

@@ -118,9 +118,17 @@ fn findings_that_are_counted_but_not_listed_are_asked_for() {
         let mut hidden = analysis(&[]);
         hidden["total_findings"] = json!(1);
         hidden["findings_by_severity"][severity] = json!(1);
-        let ran = run(play().says("analyze", envelope("analyze", &hidden)), "full");
-        assert_eq!(ran.attempt("analyze#1")["repairs_asked"], 1, "{severity}: {ran:?}");
+        let none = || envelope("analyze", &analysis(&[]));
+        let asked = play().says("analyze", envelope("analyze", &hidden));
+        let ran = run(asked.says("analyze", none()).says("analyze", none()), "full");
+        assert_eq!(ran.attempt("analyze#1")["repairs_asked"], 2, "{severity}: {ran:?}");
         assert!(ran.prompt("analyze#1", 2).contains("counts CRITICAL or HIGH findings"));
+        let prompt = ran.prompt("analyze#1", 3);
+        assert!(
+            prompt.contains("reported a problem in `") && prompt.contains(severity),
+            "{prompt}"
+        );
+        assert_eq!(ran.ended().0, "blocked", "{ran:?}");
     }
 }
 

@@ -114,10 +114,18 @@ fn a_criterion_that_was_not_tested_reaches_the_report_and_the_review() {
 fn passed_with_a_failed_gate_is_refused_and_repaired() {
     let mut torn = succeeded("test");
     torn["result"]["quality_gates"]["coverage"]["status"] = json!("FAILED");
-    let ran = run(play().says("test", torn), "simple");
+    let mut failed = torn.clone();
+    failed["result"]["overall_status"] = json!("FAILED");
+    let ran =
+        run(good(play().says("test", torn.clone()).says("test", failed), "implement"), "simple");
     assert_eq!(ran.attempt("test#1")["repairs_asked"], 1, "{ran:?}");
     assert!(ran.prompt("test#1", 2).contains("`overall_status` is PASSED, but a gate"));
-    assert_eq!(worked(&ran), ["specify", "implement", "test"], "the work is not done again");
+    assert_eq!(worked(&ran), ["specify", "implement", "test", "implement", "test"]);
+    // A gate that has passed in the next answer, without a word about it, is asked about.
+    let again = play().says("test", torn).says("test", succeeded("test"));
+    let ran = run(again.says("test", succeeded("test")).built_in_only(), "simple");
+    assert_eq!((ran.ended().0, &ran.attempt("test#1")["repairs_asked"]), ("blocked", &json!(2)));
+    assert!(ran.prompt("test#1", 3).contains("reported a problem in `status`, \"FAILED\""));
 }
 
 #[test]
