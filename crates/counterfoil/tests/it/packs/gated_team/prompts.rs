@@ -129,7 +129,11 @@ fn everybody_is_told_to_read_all_that_there_is() {
     }
     assert!(ran.prompt("IMPLEMENT#1", 1).contains("a design-spec is followed to the letter"));
     assert!(ran.prompt("QA#1", 1).contains("its checks and its design-specs say"));
-    assert!(ran.prompt("RELEASE#1", 1).contains("Plain\nMarkdown, to the point."));
+    assert!(ran.prompt("REVIEW#1", 1).contains("follow its design-specs to the letter"));
+    for attempt in ["INTAKE#1", "DESIGN#1", "DESIGN_UI#1", "RELEASE#1"] {
+        let prompt = ran.prompt(attempt, 1).replace('\n', " ");
+        assert!(prompt.contains("Plain Markdown, to the point."), "{attempt}");
+    }
 }
 
 #[test]
