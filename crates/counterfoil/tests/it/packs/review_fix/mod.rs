@@ -2,6 +2,7 @@
 
 mod account;
 mod base;
+mod beside;
 mod checks;
 mod code_reviewer;
 mod false_done;
@@ -13,6 +14,7 @@ mod report;
 mod rereview;
 mod review;
 mod small;
+mod task_ids;
 
 use crate::packs::run::ScenarioRun;
 use crate::packs::scenario::Scenario;
