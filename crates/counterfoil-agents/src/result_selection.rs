@@ -101,11 +101,17 @@ impl<'c> ResultSelector<'c> {
             Some(context) => self.policy.with_context(context),
             None => self.policy.clone(),
         };
-        let mut text = self.contract.check_bytes_shown(candidates.text, &policy, &self.shown);
+        let text = candidates.text;
+        let mut text = self.contract.check_bytes_shown_quietly(text, &policy, &self.shown);
         apply_rules(self.rules, self.contract, &mut text);
         let submitted: Vec<Report> =
             candidates.submissions.iter().map(|one| self.validate(&one.value, &policy)).collect();
         let structured = candidates.structured.map(|value| self.validate(value, &policy));
+        // One event for each rejection: a channel that does not count rejects nothing.
+        for report in &submitted {
+            self.contract.log_rejection(report);
+        }
+        let is_logged = submitted.last().is_some_and(|report| !report.is_accepted());
         let (accepted, refused): (Vec<&Report>, Vec<&Report>) =
             submitted.iter().chain(&structured).partition(|report| report.is_accepted());
         let (accepted, mut items) = (self.items(&accepted), self.items(&refused));
@@ -126,13 +132,18 @@ impl<'c> ResultSelector<'c> {
         if policy.unknown_fields == UnknownFields::Refuse
             && !codes.iter().any(|code| asks.contains(code))
         {
-            items.results.iter().for_each(|result| self.problems.note(result));
+            for result in &items.results {
+                self.problems.note(result);
+            }
             selected.report = self.problems.ask_about_left_out(selected.report);
             if is_accepted && !selected.report.is_accepted() {
                 salvage(&mut items);
             }
         }
         selected.items = items;
+        if !(is_logged && selected.channel == Channel::Submitted) {
+            self.contract.log_rejection(&selected.report);
+        }
         selected
     }
 
@@ -145,7 +156,7 @@ impl<'c> ResultSelector<'c> {
     }
 
     fn validate(&self, value: &Value, policy: &Policy) -> Report {
-        let mut report = self.contract.check_value_shown(value, policy, &self.shown);
+        let mut report = self.contract.check_value_shown_quietly(value, policy, &self.shown);
         apply_rules(self.rules, self.contract, &mut report);
         report
     }

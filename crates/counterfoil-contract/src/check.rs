@@ -91,25 +91,56 @@ impl Contract {
     /// Like [`check_bytes_with`](Self::check_bytes_with), but a part of the text that repeats what
     /// the agent was shown does not count as a result.
     pub fn check_bytes_shown(&self, bytes: &[u8], policy: &Policy, shown: &Shown) -> Report {
-        let Ok(text) = std::str::from_utf8(bytes) else {
-            return self.check_bytes_with(bytes, policy);
-        };
-        let extractor = Extractor::new(ContractRef::Borrowed(self), policy);
-        let report = extractor.without_quotations(shown).check_whole(text);
-        reporting::log_rejection(self, &report);
+        let report = self.check_bytes_shown_quietly(bytes, policy, shown);
+        self.log_rejection(&report);
         report
+    }
+
+    /// Like [`check_bytes_shown`](Self::check_bytes_shown), without the event of a rejection: for
+    /// one of several candidates. The caller decides, and calls
+    /// [`log_rejection`](Self::log_rejection) for the result.
+    pub fn check_bytes_shown_quietly(
+        &self,
+        bytes: &[u8],
+        policy: &Policy,
+        shown: &Shown,
+    ) -> Report {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => {
+                let extractor = Extractor::new(ContractRef::Borrowed(self), policy);
+                extractor.without_quotations(shown).check_whole(text)
+            }
+            Err(error) => extractor::not_utf8(self, bytes, error.valid_up_to()),
+        }
     }
 
     /// Like [`check_value_with`](Self::check_value_with), but a value that repeats what the agent
     /// was shown is not a result.
     pub fn check_value_shown(&self, value: &Value, policy: &Policy, shown: &Shown) -> Report {
-        let repeated = shown.repeated(value);
-        if !repeated.is_some_and(|value| carries_own_words(&value, self.ty())) {
-            return self.check_value_with(value, policy);
-        }
-        let report = extractor::only_quoted(self);
-        reporting::log_rejection(self, &report);
+        let report = self.check_value_shown_quietly(value, policy, shown);
+        self.log_rejection(&report);
         report
+    }
+
+    /// Like [`check_value_shown`](Self::check_value_shown), without the event of a rejection, as
+    /// [`check_bytes_shown_quietly`](Self::check_bytes_shown_quietly).
+    pub fn check_value_shown_quietly(
+        &self,
+        value: &Value,
+        policy: &Policy,
+        shown: &Shown,
+    ) -> Report {
+        let repeated = shown.repeated(value);
+        if repeated.is_some_and(|value| carries_own_words(&value, self.ty())) {
+            return extractor::only_quoted(self);
+        }
+        self.validate_within_limits(value, policy)
+    }
+
+    /// Emits the event of a rejection for a report that is not accepted. The functions that check
+    /// do so themselves, except those that say otherwise.
+    pub fn log_rejection(&self, report: &Report) {
+        reporting::log_rejection(self, report);
     }
 
     /// Like [`check_value`](Self::check_value), for a value that no agent sent just now.

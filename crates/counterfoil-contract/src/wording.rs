@@ -5,12 +5,14 @@
 //! functions read all of them in the same way. In doubt they report a problem: an agent that is
 //! asked again can say it more clearly.
 
+mod left_out;
 mod parts;
 mod problem;
 mod severity;
 mod test_results;
 mod verdict;
 
+pub(crate) use left_out::leaves_out_severe;
 pub(crate) use problem::{denies_success, lists_problems};
 pub(crate) use severity::reports_severe;
 pub(crate) use test_results::reports_failure;

@@ -246,7 +246,7 @@ mod tests {
         let item = json!({"file": "src/a.py", "severity": "critical", "message": "用户输入会到达求值函数"});
         let other =
             json!({"file": "src/a.py", "severity": "critical", "message": "变量的名字太短了"});
-        assert!(among(&[item.clone()], &item));
+        assert!(among(std::slice::from_ref(&item), &item));
         assert!(!among(&[other], &item));
     }
 

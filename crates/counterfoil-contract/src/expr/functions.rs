@@ -23,7 +23,7 @@ enum CallStyle {
 }
 
 /// All functions: the name, how the function is called, and an example of a call.
-const FUNCTIONS: [(&str, CallStyle, &str); 37] = [
+const FUNCTIONS: [(&str, CallStyle, &str); 38] = [
     ("size", CallStyle::Either(1), "size(value)"),
     ("contains", CallStyle::Method(1), "text.contains(part)"),
     ("startsWith", CallStyle::Method(1), "text.startsWith(part)"),
@@ -47,6 +47,7 @@ const FUNCTIONS: [(&str, CallStyle, &str); 37] = [
     ("put", CallStyle::Method(2), "object.put(key, value)"),
     ("range", CallStyle::Function(1), "range(count)"),
     ("json", CallStyle::Function(1), "json(value)"),
+    ("leavesOutSevere", CallStyle::Function(2), "leavesOutSevere(value, findings)"),
     ("reportsFailure", CallStyle::Function(1), "reportsFailure(value)"),
     ("reportsNothing", CallStyle::Function(1), "reportsNothing(value)"),
     ("reportsRejection", CallStyle::Function(1), "reportsRejection(value)"),
@@ -92,9 +93,8 @@ impl Checker<'_> {
         // These take any value, null too.
         let of_any_value = match name {
             "json" => Some(Type::text()),
-            "reportsFailure" | "reportsNothing" | "reportsRejection" | "reportsSevere" => {
-                Some(Type::Bool)
-            }
+            "leavesOutSevere" | "reportsFailure" | "reportsNothing" | "reportsRejection"
+            | "reportsSevere" => Some(Type::Bool),
             _ => None,
         };
         if let Some(ty) = of_any_value {

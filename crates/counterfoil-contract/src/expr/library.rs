@@ -67,10 +67,11 @@ pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
     for (name, arguments, function) in methods {
         env.add_member_overload(name, name, DYN_TYPE, any(arguments), function)?;
     }
-    let functions: [(&str, usize, Function); 11] = [
+    let functions: [(&str, usize, Function); 12] = [
         (MATCHES, 2, text::matches),
         ("range", 1, list::range),
         ("json", 1, json::json),
+        ("leavesOutSevere", 2, wording::leaves_out_severe),
         ("reportsFailure", 1, wording::reports_failure),
         ("reportsNothing", 1, wording::reports_nothing),
         ("reportsRejection", 1, wording::reports_rejection),

@@ -195,13 +195,15 @@ mod tests {
         summary?: string\npolicy: { unknown_fields: refuse }\n";
 
     /// Whether an agent is asked again if it sends this result after one with a field of its own.
-    fn is_asked(name: &str, value: Value, result: &Value) -> bool {
+    fn is_asked(name: &str, value: &Value, result: &Value) -> bool {
         let contract = Contract::from_yaml(CONTRACT).unwrap();
         let refused =
             contract.check_value(&json!({"approved": true, "issues": [], name: value.clone()}));
         assert_eq!(refused.codes(), [Code::UnknownField], "{name}");
         let mut problems = ReportedProblems::default();
-        contract.salvage_report(&refused).results.iter().for_each(|one| problems.note(one));
+        for result in &contract.salvage_report(&refused).results {
+            problems.note(result);
+        }
         let report = contract.check_value(result);
         assert!(report.is_accepted(), "{report:?}");
         let asked = problems.ask_about_left_out(report);
@@ -227,7 +229,7 @@ mod tests {
             ("security_issues", json!([{"file": "src/a.rs", "line": 3}])),
             ("BLOCKER", json!("the login can be avoided")),
         ] {
-            assert!(is_asked(name, value, &clean), "{name}");
+            assert!(is_asked(name, &value, &clean), "{name}");
         }
     }
 
@@ -248,7 +250,7 @@ mod tests {
             ("fixed_bugs", json!(["the parser lost a line"])),
             ("error_handling", json!("every error is returned")),
         ] {
-            assert!(!is_asked(name, value, &clean), "{name}");
+            assert!(!is_asked(name, &value, &clean), "{name}");
         }
     }
 
@@ -265,10 +267,10 @@ mod tests {
             ("not at all", summary("All is well."), true),
         ];
         for (name, result, asked) in cases {
-            assert_eq!(is_asked("security", field(), &result), asked, "{name}");
+            assert_eq!(is_asked("security", &field(), &result), asked, "{name}");
         }
         let two = json!(["A critical bug in the parser", "A critical bug in the lexer"]);
         let one = summary("There was a critical bug in the parser, which is gone.");
-        assert!(is_asked("bugs", two, &one), "each statement counts");
+        assert!(is_asked("bugs", &two, &one), "each statement counts");
     }
 }

@@ -202,7 +202,9 @@ fn check_after(contract: &Contract, before: Option<&Block>, text: &str) -> Repor
         },
         ("text refused", refused) => {
             let mut problems = question::ReportedProblems::default();
-            contract.salvage_report(&refused).results.iter().for_each(|one| problems.note(one));
+            for result in &contract.salvage_report(&refused).results {
+                problems.note(result);
+            }
             problems.ask_about_left_out(report)
         }
         (_, submitted) => match question::contradiction(&submitted, &report) {

@@ -7,6 +7,13 @@ use cel::common::types::CelBool;
 use cel::common::value::CowVal;
 use serde_json::Value;
 
+pub(super) fn leaves_out_severe<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
+    let [value, findings] = arguments(args)?;
+    let value = to_value("leavesOutSevere", value.as_ref())?;
+    let findings = to_value("leavesOutSevere", findings.as_ref())?;
+    Ok(CowVal::owned(CelBool::from(wording::leaves_out_severe(&value, &findings))))
+}
+
 pub(super) fn reports_failure<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
     reading("reportsFailure", args, wording::reports_failure)
 }

@@ -1,6 +1,6 @@
 //! Results that do not come as text: through the vendor's schema, and through the submission tool.
 
-use crate::agents::project::{CliProject, VendorCli, for_each_cli};
+use crate::agents::project::{CliProject, RUN_TIMEOUT, VendorCli, for_each_cli};
 use counterfoil_testkit::read_tree;
 use serde_json::{Value, json};
 
@@ -86,6 +86,26 @@ fn a_refused_submission_does_not_yield_to_the_text(cli: VendorCli) {
     let first = &attempt["replies"][0];
     assert_eq!((&first["status"], &first["channel"]), (&json!("rejected"), &json!("submitted")));
     assert!(first["notes"].to_string().contains("the final text is valid"), "{first:#}");
+}
+
+#[test]
+fn only_a_refused_submission_is_a_rejection_in_the_log() {
+    let cli = VendorCli::Claude;
+    let script = json!([
+        {"calls": [{"mcp": "submit_result", "input": {"ok": "probably"}}]},
+        {"calls": [{"mcp": "submit_result", "input": {"ok": true}}]},
+        {"text": "Done."},
+    ]);
+    let Some(project) = CliProject::open(cli, &script) else { return };
+    project.write_settings("channels = [\"submit\"]");
+    let run = ["run", "repo/flow.yaml", "--agent", cli.name(), "--format", "json"];
+    let mut command = project.command(&run);
+    let output =
+        project.start_command(command.env("COUNTERFOIL_LOG", "warn")).wait_for(RUN_TIMEOUT);
+    assert_eq!(output.code, Some(0), "{}", project.describe(&output));
+    // The text without a result is none: it does not count beside the tool.
+    let rejected = output.stderr.lines().filter(|line| line.contains("counterfoil::rejected"));
+    assert_eq!(rejected.count(), 1, "{}", project.describe(&output));
 }
 
 fn a_final_text_that_contradicts_the_submission_is_asked_about(cli: VendorCli) {

@@ -292,3 +292,28 @@ fn an_agent_of_its_own_command_line_works_too() {
     assert_eq!(ran.ended(), ("done", None, 0));
     assert!(project.read("asked.txt").starts_with("Do it."));
 }
+
+#[test]
+fn every_refused_reply_is_one_event_of_the_log() {
+    // Without a result, against the contract, and against a rule of the step.
+    let rule = ", rules: [{ id: noted, check: has(result.note), message: no note, at: /note }]";
+    let refused = replies(&["text: 'Done.'", BAD, GOOD]);
+    let noted = replies(&[r#"text: '{"ok": true, "note": "yes"}'"#]);
+    for (script, code, expected) in
+        [(refused, 1, &["extraction C0101", "rules C0301", "rules C0303"][..]), (noted, 0, &[])]
+    {
+        let project = WorkflowProject::new(&one_step(rule), &script);
+        let run = ["run", "flow.yaml", "--format", "json", "--agent", "script:script.yaml"];
+        let output = project.command(&run).env("COUNTERFOIL_LOG", "warn").output();
+        assert_eq!(output.code, Some(code), "{output:?}");
+        let mut events = Vec::new();
+        for line in output.stderr.lines() {
+            let event: Value = serde_json::from_str(line).unwrap();
+            let of = |field: &str| event["fields"][field].as_str().unwrap().to_owned();
+            assert_eq!(event["target"], "counterfoil::rejected");
+            assert_eq!(of("contract"), "scene/step@1");
+            events.push(format!("{} {}", of("stage"), of("codes")));
+        }
+        assert_eq!(events, expected, "{output:?}");
+    }
+}

@@ -81,7 +81,7 @@ ways! {
     a_verdict_beside_the_findings_of_the_code_reviewer:
         by_code_reviewer(&json!({"approved": false})), BY_IT, 7, "`approved` is not part of the contract";
     a_critical_finding_in_the_metadata:
-        by_code_reviewer(&json!({"metadata": {"blocking": [CRITICAL.clone()]}})), BY_IT, 7, "not reviewed";
+        by_code_reviewer(&json!({"metadata": {"blocking": [CRITICAL.clone()]}})), BY_IT, 8, "1 open; not reviewed: src/lib.rs";
     a_rejection_in_the_metadata: by_code_reviewer(&json!({"metadata": {"verdict": "request changes"}})), BY_IT, 7, "not reviewed";
     a_critical_finding_in_the_output: by_code_reviewer(&json!({"output": "CRITICAL: SQL injection in the login"})), BY_IT, 7, "not reviewed";
     an_approval_quoted_before_a_critical_finding:
@@ -186,9 +186,9 @@ fn three_times(text: &str) -> Scenario {
     (0..3).fold(one_file(), |scenario, _| scenario.raw(REVIEWER, text))
 }
 
-/// A reviewer that replies with this text, and then with a review that found nothing.
+/// A reviewer that replies with this text, and then with reviews that found nothing.
 fn then_nothing(text: &str) -> Scenario {
-    one_file().raw(REVIEWER, text).says(REVIEWER, nothing())
+    one_file().raw(REVIEWER, text).says(REVIEWER, nothing()).says(REVIEWER, nothing())
 }
 
 /// A review in a fence that ends after its first finding.
@@ -285,6 +285,7 @@ fn a_malformed_finding_that_is_left_out_of_the_repaired_result() {
     let scenario = one_file()
         .says(REVIEWER, found(&[finding("F001", "src/lib.rs", "minor"), malformed("HIGH")]))
         .says(REVIEWER, found(&[finding("F001", "src/lib.rs", "minor")]))
+        .says(REVIEWER, found(&[finding("F001", "src/lib.rs", "minor")]))
         .says(FIXER, outcomes(&[("c1-F001", "fixed")]))
         .writes("src/lib.rs", FIXED)
         .says(REVIEWER, nothing());
@@ -295,8 +296,7 @@ fn a_malformed_finding_that_is_left_out_of_the_repaired_result() {
 #[test]
 fn a_readable_finding_of_a_refused_reply_that_is_left_out_of_the_next() {
     let critical = finding("F001", "src/lib.rs", "critical");
-    let scenario =
-        one_file().says(REVIEWER, found(&[critical, malformed("HIGH")])).says(REVIEWER, nothing());
+    let scenario = then_nothing(&fenced(&found(&[critical, malformed("HIGH")])));
     let ran = not_done(scenario, &[], 8, "request-changes: 2 findings, 0 fixed");
     assert_eq!(ledger(&ran), ["c1-unread-1 open 0", "c1-unread-2 open 0"]);
 }
