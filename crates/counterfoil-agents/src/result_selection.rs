@@ -115,29 +115,27 @@ impl<'c> ResultSelector<'c> {
         let (accepted, refused): (Vec<&Report>, Vec<&Report>) =
             submitted.iter().chain(&structured).partition(|report| report.is_accepted());
         let (accepted, mut items) = (self.items(&accepted), self.items(&refused));
+        self.note_problems(&items, &policy);
         let selected = self.select_channel(text, submitted, structured, candidates.text);
         let mut selected = self.ask_about_copy(selected);
-        let salvage = |items: &mut SalvagedItems| {
-            items.extend(accepted.clone());
-            items.extend(self.contract.salvage_text(candidates.text, &policy, &self.shown));
+        let all_items = |selector: &Self| {
+            let mut all = accepted.clone();
+            all.extend(selector.contract.salvage_text(candidates.text, &policy, &selector.shown));
+            all
         };
         let codes = selected.report.codes();
         let is_accepted = selected.report.is_accepted();
         // A copy has the items of somebody else.
         if !is_accepted && !codes.contains(&Code::CopyOfEarlier) {
-            salvage(&mut items);
+            items.extend(all_items(self));
         }
         // Of two results that differ the agent says which one it means.
         let asks = [Code::CopyOfEarlier, Code::ChannelsDiffer, Code::DifferingResults];
-        if policy.unknown_fields == UnknownFields::Refuse
-            && !codes.iter().any(|code| asks.contains(code))
-        {
-            for result in &items.results {
-                self.problems.note(result);
-            }
+        if !codes.iter().any(|code| asks.contains(code)) {
+            self.note_problems(&items, &policy);
             selected.report = self.problems.ask_about_left_out(selected.report);
             if is_accepted && !selected.report.is_accepted() {
-                salvage(&mut items);
+                items.extend(all_items(self));
             }
         }
         selected.items = items;
@@ -145,6 +143,14 @@ impl<'c> ResultSelector<'c> {
             self.contract.log_rejection(&selected.report);
         }
         selected
+    }
+
+    fn note_problems(&mut self, items: &SalvagedItems, policy: &Policy) {
+        if policy.unknown_fields == UnknownFields::Refuse {
+            for result in &items.results {
+                self.problems.note(result);
+            }
+        }
     }
 
     fn items(&self, reports: &[&Report]) -> SalvagedItems {

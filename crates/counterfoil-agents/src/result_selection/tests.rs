@@ -181,6 +181,8 @@ fn a_problem_in_a_refused_field_is_not_forgotten() {
         candidates(&clean_text, Some(&hidden), &[]),
         candidates(&clean_text, None, &refused),
         candidates("Done.", None, &then_clean),
+        // Beside a question about something else, too.
+        candidates(r#"{"ok": false}"#, None, &then_clean),
     ] {
         let mut selector = ResultSelector::new(&contract, &[], "", &[]);
         assert!(!selector.select(first).report.is_accepted());
