@@ -88,6 +88,8 @@ pub mod shown;
 pub mod source;
 mod stream;
 pub mod suggest;
+#[cfg(feature = "rules")]
+mod task_list;
 pub mod text;
 pub mod typed;
 mod validate;

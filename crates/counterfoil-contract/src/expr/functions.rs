@@ -23,7 +23,7 @@ enum CallStyle {
 }
 
 /// All functions: the name, how the function is called, and an example of a call.
-const FUNCTIONS: [(&str, CallStyle, &str); 38] = [
+const FUNCTIONS: [(&str, CallStyle, &str); 40] = [
     ("size", CallStyle::Either(1), "size(value)"),
     ("contains", CallStyle::Method(1), "text.contains(part)"),
     ("startsWith", CallStyle::Method(1), "text.startsWith(part)"),
@@ -34,6 +34,8 @@ const FUNCTIONS: [(&str, CallStyle, &str); 38] = [
     ("substring", CallStyle::Method(2), "text.substring(from, to)"),
     ("split", CallStyle::Method(1), "text.split(separator)"),
     ("lines", CallStyle::Method(0), "text.lines()"),
+    ("openTasks", CallStyle::Method(0), "text.openTasks()"),
+    ("tickedTasks", CallStyle::Method(0), "text.tickedTasks()"),
     ("trim", CallStyle::Method(0), "text.trim()"),
     ("lowerAscii", CallStyle::Method(0), "text.lowerAscii()"),
     ("upperAscii", CallStyle::Method(0), "text.upperAscii()"),
@@ -122,7 +124,7 @@ impl Checker<'_> {
                 self.string_function(id, name, &types, Type::Bool)
             }
             ("indexOf", _) => self.string_function(id, name, &types, Type::Int),
-            ("split" | "lines", _) => {
+            ("split" | "lines" | "openTasks" | "tickedTasks", _) => {
                 self.string_function(id, name, &types, Type::List(Type::text().into()))
             }
             ("trim" | "lowerAscii" | "upperAscii" | "replace" | "slug", _) => {

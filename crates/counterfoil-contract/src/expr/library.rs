@@ -44,9 +44,11 @@ type FunctionResult<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
 /// Adds the functions to an environment.
 pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
-    let methods: [(&str, usize, Function); 17] = [
+    let methods: [(&str, usize, Function); 19] = [
         ("split", 1, text::split),
         ("lines", 0, text::lines),
+        ("openTasks", 0, text::open_tasks),
+        ("tickedTasks", 0, text::ticked_tasks),
         ("trim", 0, text::trim),
         ("lowerAscii", 0, text::lower_ascii),
         ("upperAscii", 0, text::upper_ascii),

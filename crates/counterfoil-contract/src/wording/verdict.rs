@@ -18,7 +18,10 @@ pub(crate) fn reports_rejection(value: &Value) -> bool {
 fn is_rejection(name: &str, value: &Value) -> bool {
     if WORDS.approval_name.is_match(name) || WORDS.verdict_name.is_match(name) {
         // "No." as a recommendation may say that there is none.
-        return rejects(value) && !(name.ends_with("recommendation") && says_no(value));
+        let is_advice = name.ends_with("recommendation");
+        let advises_against = value.as_str().is_some_and(|text| WORDS.against.is_match(text));
+        return (rejects(value) && !(is_advice && says_no(value)))
+            || (is_advice && advises_against);
     }
     match name {
         "rejected" | "is_rejected" | "blocked" | "is_blocked" | "changes_requested" => {
@@ -76,6 +79,8 @@ struct Words {
     /// A text that rejects and says no more, or gives the reason.
     rejection: Regex,
     rejected_change: Regex,
+    /// Advice not to go on, or that something is not ready.
+    against: Regex,
     nothing: Regex,
 }
 
@@ -134,6 +139,12 @@ impl Words {
             )),
             rejected_change: pattern(
                 &format!("^[^a-z]*({change}|not approved)[^a-z]*$").replace(' ', "[ -]"),
+            ),
+            against: pattern(
+                "^[^a-z]*(please )?(do not|don['’]t|never|must not|should not|can ?not|can['’]t) (be )?\
+                 (ship|merge|release|deploy|deliver|publish|hand|accept|approve|use)\
+                 |(^|[^a-z])not (yet )?\
+                 (ready|complete|done|finished|safe|shippable|mergeable|acceptable)([^a-z]|$)",
             ),
             nothing: pattern(&format!("^[^a-z0-9]*({nothing})?[^a-z0-9]*$")),
         }

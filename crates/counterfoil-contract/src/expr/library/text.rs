@@ -4,6 +4,7 @@ use super::{
     FunctionResult, MAX_TEXT_BYTES, arguments, check_text_size, clamped, function_error, int_arg,
     list_arg, list_result, string_arg, string_result,
 };
+use crate::task_list;
 use cel::ExecutionError;
 use cel::common::types::{CelBool, CelInt, CelString};
 use cel::common::value::{CowVal, Val};
@@ -41,6 +42,25 @@ pub(super) fn lines<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v>
     let text = string_arg("lines", text.as_ref())?;
     check_text_size("lines", text.len())?;
     list_result("lines", text.lines().map(boxed))
+}
+
+pub(super) fn open_tasks<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
+    tasks("openTasks", args, task_list::open_tasks)
+}
+
+pub(super) fn ticked_tasks<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
+    tasks("tickedTasks", args, task_list::ticked_tasks)
+}
+
+fn tasks<'b, 'v>(
+    function: &'static str,
+    args: Vec<CowVal<'b, 'v>>,
+    read: fn(&str) -> Vec<String>,
+) -> FunctionResult<'b, 'v> {
+    let [text] = arguments(args)?;
+    let text = string_arg(function, text.as_ref())?;
+    check_text_size(function, text.len())?;
+    list_result(function, read(text).iter().map(|id| boxed(id)))
 }
 
 pub(super) fn trim<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> FunctionResult<'b, 'v> {
