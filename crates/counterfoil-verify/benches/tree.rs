@@ -8,7 +8,7 @@ use counterfoil_contract::Contract;
 use counterfoil_process::StopRequest;
 use counterfoil_verify::claims::{VerifyConfig, VerifyContext, verify};
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
-use counterfoil_workspace::snapshot::{Settings, Snapshotter};
+use counterfoil_workspace::snapshot::{Revision, Settings, Snapshotter};
 use counterfoil_workspace::workspaces::Workspaces;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -96,43 +96,57 @@ fn measure(folder: &Path, files: usize) {
         let after = tree.snapshot();
         timed(&mut times[3], &mut || drop(tree.changes(&before, &after)));
     }
-    let verified: Vec<Duration> = (0..ROUNDS).map(|_| verified(folder, files)).collect();
+    let verified: Vec<Duration> =
+        (0..ROUNDS).map(|round| verified(folder, files, 2 * ROUNDS + round)).collect();
+    let revisions: Vec<Duration> = (0..3).map(|_| compared_with_head(folder)).collect();
     let state = tempfile::tempdir_in(folder.parent().unwrap()).unwrap();
     let started_at = Instant::now();
     let workspaces = Workspaces::new(state.path(), folder);
     workspaces.open("bench", "one", &BTreeSet::new()).unwrap();
     let worktree = started_at.elapsed().as_secs_f64() * 1000.0;
     workspaces.discard("bench", "one").unwrap();
-    let verified = median(verified);
+    let (verified, revision) = (median(verified), median(revisions));
     let [status, again, first, changes] = times.map(median);
     println!(
         "{}",
         json!({
             "name": format!("snapshot-{files}-files"),
             "git_status_ms": status, "snapshot_ms": again, "first_snapshot_ms": first, "changes_ms": changes,
-            "verify_ms": verified, "worktree_ms": worktree,
+            "verify_ms": verified, "revision_ms": revision, "worktree_ms": worktree,
             "snapshot_by_status": again / status, "first_by_status": first / status,
             "verify_by_status": verified / status,
         })
     );
 }
 
+/// The cost of comparing with a commit: nothing but the commit is believed, so every file is read.
+fn compared_with_head(folder: &Path) -> Duration {
+    let started_at = Instant::now();
+    let mut opened = Revision::open(folder, Settings::default(), "HEAD").unwrap();
+    let now = opened.snapshotter.snapshot();
+    assert!(!opened.snapshotter.changes(&opened.snapshot, &now).files.is_empty());
+    started_at.elapsed()
+}
+
 /// The cost at the end of an attempt: a snapshot, and the verification of a result with 100 claimed
 /// files and 100 locations.
-fn verified(folder: &Path, files: usize) -> Duration {
+fn verified(folder: &Path, files: usize, round: usize) -> Duration {
     const CONTRACT: &str = "contract: bench/work\nversion: 1\nframing: any-json\n\
         fields: { files: [string], found: [{ file: string, line: integer }] }\n\
         claims: { files: { kind: files-changed, match: subset }, found/*/file: { kind: location } }\n\
         examples: [{ files: [], found: [] }]\n";
     let contract = Contract::from_yaml(CONTRACT).unwrap();
-    let edited: Vec<String> = (0..TOUCHED).map(|at| path((at * files / TOUCHED) % files)).collect();
-    let new = (0..TOUCHED).map(|at| format!("part0/new{at}.rs"));
+    let edited: Vec<String> =
+        (0..TOUCHED).map(|at| path((at * files / TOUCHED + round) % files)).collect();
+    let new = (0..TOUCHED).map(|at| format!("part0/new{round}-{at}.rs"));
     let found: Vec<_> =
         edited.iter().chain(&edited).map(|file| json!({"file": file, "line": 7})).collect();
-    let claimed: Vec<String> = edited.iter().cloned().chain(new).collect();
+    let claimed: Vec<String> = edited.iter().cloned().chain(new.clone()).collect();
     let value = json!({"files": claimed, "found": found});
     let mut tree = Snapshotter::open(folder, Settings::default());
-    let before = tree.revision("HEAD").unwrap();
+    let before = tree.snapshot();
+    edit(folder, files, round);
+    new.for_each(|file| fs::write(folder.join(file), "new\n".repeat(100)).unwrap());
     let mut observed = WorkspaceDiff::new(tree, before, None);
     let (_keep, stop) = tokio::sync::watch::channel(StopRequest::None);
     let (config, ours) = (VerifyConfig::default(), BTreeSet::new());

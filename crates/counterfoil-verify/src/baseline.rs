@@ -4,7 +4,7 @@
 use crate::claims::{ConfigError, VerifyConfig};
 use crate::config::FILE;
 use crate::workspace_diff::{self, WorkspaceDiff};
-use counterfoil_workspace::snapshot::{Settings, Snapshotter};
+use counterfoil_workspace::snapshot::{Revision, Settings};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -59,15 +59,14 @@ impl RevisionBaseline {
         revision: &str,
         own_files: BTreeSet<PathBuf>,
     ) -> Result<Self, BaselineError> {
-        let mut snapshotter =
-            Snapshotter::open(folder, Settings { excluded: own_files, ..Settings::default() });
-        let before = snapshotter.revision(revision).map_err(|error| BaselineError {
+        let settings = Settings { excluded: own_files, ..Settings::default() };
+        let opened = Revision::open(folder, settings, revision).map_err(|error| BaselineError {
             revision: revision.to_owned(),
             reason: error.to_string(),
         })?;
         // Work that is based on a revision is never older than the revision.
-        let committed_at = snapshotter.commit_time(revision);
-        Ok(Self { diff: WorkspaceDiff::new(snapshotter, before, committed_at) })
+        let Revision { snapshotter, snapshot, committed_at } = opened;
+        Ok(Self { diff: WorkspaceDiff::new(snapshotter, snapshot, committed_at) })
     }
 
     /// The changes since the revision.

@@ -147,6 +147,7 @@ impl WorkerContext {
         WorkFolder {
             folder: folder.to_owned(),
             state: self.state.clone(),
+            baselines: crate::verification::baselines(&self.state, &self.run),
             published: self.published.clone(),
         }
     }

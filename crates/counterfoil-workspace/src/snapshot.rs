@@ -1,39 +1,54 @@
 //! Snapshots of a work tree, and the changes between two of them.
 //!
-//! A [`Snapshot`] is the commit that HEAD points to and the current content of every path that
-//! differs from it. Git determines these paths (one `git status` that takes no locks and writes
-//! nothing); only they are read, and only when they may have changed. A path that differed once is
-//! read from then on, so that committing or ignoring a file does not look like a change. Without
-//! git, all files are read. The user's index, refs, stash and files are never modified, except by
-//! [`Snapshotter::restore`].
+//! The first look asks git which files there are, which of them are unchanged and which are ignored.
+//! What it answers is the base, and the base never changes: every further look compares the files
+//! themselves with it, in this process. So nothing that happens to the repository meanwhile (its
+//! index, configuration, attributes, ignore rules, objects) can hide a change, no filter or hook of
+//! it runs, and committing a file is no change of it. A [`Snapshot`] is the base and the content of
+//! every path that differs from it. Without git, the base is empty and all files are read. The
+//! user's index, refs, stash and files are never modified, except by [`Snapshotter::restore`].
 
+mod base;
+mod blob;
 mod changes;
-mod commit_time;
 mod compare;
+mod conversions;
+mod discover;
 mod entry;
 mod git;
-mod git_status;
+mod ignore_rules;
 mod ignored;
+mod look;
+mod objects;
 mod parse;
 mod read_files;
 mod repo_path;
 mod restore;
+mod revision;
 mod saved;
+mod seed;
+mod start;
 mod store;
-mod walk_files;
 
 pub use git::Git;
 
+pub use revision::{Revision, RevisionError};
+
 use crate::git::GitError;
-use entry::{Entry, GitPathStatus, Head, PathState, Repo, SnapshotData};
+use base::{Base, SnapshotData};
+use blob::Conversion;
+use discover::discover;
+use entry::{BlobRules, digest_blob};
 use git::{FsCapabilities, RepositoryLocation};
-use git_status::{Listings, StatusReport};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use ignore_rules::IgnoreRules;
+use look::{Known, Look};
+use objects::ObjectReader;
 use read_files::{Cache, read_files};
-use repo_path::{RepoPath, canonicalize_existing, normalize, relative_to};
+use repo_path::{RepoPath, canonicalize_existing, relative_to};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::OsStr;
+use start::Start;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -86,39 +101,35 @@ pub struct Settings {
     /// The folder that stores the contents of files that git does not have, so that they can be
     /// restored. With `None`, they are not stored.
     pub content_store: Option<PathBuf>,
-    /// Globs of paths that are never reported as changed, relative to the folder. A glob without
-    /// `/` matches at any depth.
+    /// Globs of files that are never reported as changed, relative to the folder. A glob without
+    /// `/` matches at any depth. Files of the base are always reported.
     pub unreported: Vec<String>,
+    /// The files that keep what the first look found, so that a later process compares with the
+    /// same base. With `None`, it is not kept.
+    pub start_files: Option<StartFiles>,
 }
 
-/// The state of a work tree at some time. It is small: paths that equal HEAD are not part of it.
+/// The files that keep what the first look found.
+#[derive(Clone, Debug)]
+pub struct StartFiles {
+    /// Keeps the base of one folder.
+    pub first_look: PathBuf,
+    /// Keeps the ignore rules. Folders with the same repository can share it: then the rules of the
+    /// folder that was looked at first apply to all of them.
+    pub ignore_rules: PathBuf,
+}
+
+/// The state of a work tree at some time. It is small: paths that equal the base are not part of it.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// A fingerprint: two snapshots with the same id have the same content. The same content may
-    /// have two ids, one before a commit and one after it. `None` if the content is not known
-    /// completely.
+    /// A fingerprint: two snapshots with the same id have the same content. `None` if the content is
+    /// not known completely.
     pub id: Option<String>,
     /// When taking the snapshot began.
     pub taken: SystemTime,
     /// What could not be determined, and why.
     pub notes: Vec<String>,
     data: Arc<SnapshotData>,
-}
-
-/// A revision that is not available as a snapshot.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("revision '{revision}' cannot be found: {reason}")]
-pub struct RevisionError {
-    /// The revision as it was given.
-    pub revision: String,
-    /// The message of git, or why git cannot be used.
-    pub reason: String,
-}
-
-impl RevisionError {
-    fn new(revision: &str, reason: &dyn std::fmt::Display) -> Self {
-        Self { revision: revision.to_owned(), reason: reason.to_string() }
-    }
 }
 
 /// Takes snapshots of a folder. All calls block. None fails because of the content of the folder.
@@ -131,16 +142,17 @@ pub struct Snapshotter {
     location: Option<RepositoryLocation>,
     git: Git,
     excluded: BTreeSet<RepoPath>,
-    /// Files and folders that are part of snapshots even if git ignores them.
+    /// Files and folders that are part of snapshots even if they are ignored.
     watched: BTreeSet<RepoPath>,
     unreported: GlobSet,
     /// Problems found when the folder was opened.
     notes: Vec<String>,
+    start_files: Option<StartFiles>,
+    /// What the first look found.
+    start: Option<Start>,
     cache: Cache,
-    listings: Listings,
     store: Store,
-    /// The tree objects of commits.
-    trees: HashMap<String, String>,
+    objects: ObjectReader,
 }
 
 /// The message of git for a folder outside of a repository.
@@ -159,15 +171,16 @@ impl Snapshotter {
             &std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()),
         );
         let mut notes = Vec::new();
-        let location = discover(&git, &folder).unwrap_or_else(|why| {
-            notes.push(match &why {
-                GitError::Failed { message, .. } if message.contains(NO_REPOSITORY) => {
-                    "this is not a git repository, so files are compared by content".to_owned()
-                }
-                why => format!("git could not be used, so files are compared by content: {why}"),
-            });
-            None
-        });
+        let location = discover(&git, &folder)
+            .map_err(|why| {
+                notes.push(match &why {
+                    GitError::Failed { message, .. } if message.contains(NO_REPOSITORY) => {
+                        "this is not a git repository, so files are compared by content".to_owned()
+                    }
+                    why => without_git(why),
+                });
+            })
+            .ok();
         let top = location.as_ref().map_or_else(|| folder.clone(), |location| location.top.clone());
         let here =
             folder.strip_prefix(&top).map_or(&b""[..], |here| here.as_os_str().as_bytes()).into();
@@ -183,12 +196,16 @@ impl Snapshotter {
             watched: BTreeSet::new(),
             unreported,
             notes,
+            start_files: settings.start_files.clone(),
+            start: None,
             cache: Cache::default(),
-            listings: Listings::default(),
-            trees: HashMap::new(),
+            objects: ObjectReader::default(),
         };
-        // The content store is excluded wherever it is.
-        for path in settings.excluded.into_iter().chain(settings.content_store) {
+        // Our own files are excluded wherever they are.
+        let kept = settings.start_files.into_iter();
+        let kept = kept.flat_map(|files| [files.first_look, files.ignore_rules]);
+        let own = settings.content_store.into_iter().chain(kept);
+        for path in settings.excluded.into_iter().chain(own) {
             snapshotter.exclude(path);
         }
         snapshotter
@@ -219,161 +236,178 @@ impl Snapshotter {
     /// Takes a snapshot.
     pub fn snapshot(&mut self) -> Snapshot {
         let taken = SystemTime::now();
-        let mut notes = self.notes.clone();
-        let found = match &self.location {
-            Some(location) => git_status::collect(&self.git, location, &mut self.listings)
-                .unwrap_or_else(|error| {
-                    notes.push(format!(
-                        "git could not be used, so files are compared by content: {error}"
-                    ));
-                    self.walk()
-                }),
-            None => self.walk(),
+        let mut start = self.start.take().unwrap_or_else(|| self.begin());
+        let known = Known {
+            top: &self.top,
+            base: &start.base,
+            clean: &start.clean,
+            assumed: start.assumed.as_ref().map(|(files, began)| (files, *began)),
+            rules: &start.rules,
+            excluded: &self.excluded,
+            watched: &self.watched,
         };
-        let StatusReport { repos, mut status, notes: more, too_large } = found;
+        let look = known.look();
+        let snapshot = self.finish_look(&mut start, look, taken);
+        if start.assumed.take().is_some() {
+            start.rules.freeze();
+            self.keep_start(&start);
+        }
+        self.start = Some(start);
+        snapshot
+    }
+
+    /// Reads the files that a look found to be different, and compares them with the base.
+    fn finish_look(&mut self, start: &mut Start, look: Look, taken: SystemTime) -> Snapshot {
+        let Look { mut unread, gone, settled, notes: more, too_large } = look;
+        let mut notes: Vec<String> = self.notes.iter().chain(&start.notes).cloned().collect();
         notes.extend(more);
+        let (top, base) = (self.top.clone(), start.base.clone());
         if too_large {
-            let data = Arc::new(SnapshotData { too_large, ..SnapshotData::default() });
-            return Snapshot { id: None, taken, notes, data };
+            notes.push(format!(
+                "too much to read: more than {} files or {} GiB; changes cannot be determined",
+                look::MAX_FILES,
+                read_files::MAX_TOTAL_READ >> 30
+            ));
+            let data = SnapshotData { top, base, too_large, ..SnapshotData::default() };
+            return Snapshot { id: None, taken, notes, data: Arc::new(data) };
         }
-        for name in self.watched_files(&mut notes) {
-            status.entry(name).or_insert_with(|| GitPathStatus::new(Head::Lacks));
-        }
-        // Paths of earlier snapshots are read again, even if they are committed or ignored by now.
-        for name in self.cache.names() {
-            if !status.contains_key(name) {
-                status.insert(
-                    name.clone(),
-                    GitPathStatus { dirty: false, ..GitPathStatus::new(Head::Unknown) },
-                );
+        // Only a filter could compare these later, so their bytes are read now.
+        let mut filtered = BTreeSet::new();
+        for (at, identity) in settled {
+            start.clean[at] = Some(identity);
+            let file = &base.files()[at];
+            if file.conversion == Conversion::Filter {
+                filtered.insert(file.name.clone());
             }
         }
-        status.retain(|name, _| !self.is_excluded(name));
-        let names: Vec<&RepoPath> = status.keys().collect();
-        let (states, more) = read_files(&self.top, &names, &mut self.cache, &self.store);
+        unread.extend(filtered.iter().cloned());
+        let (states, more) = read_files(&self.top, &base, &unread, &mut self.cache, &self.store);
         notes.extend(more);
-        let entries = std::iter::zip(status, states)
-            .filter(|((_, status), state)| status.dirty || !state.is_gone())
-            .map(|((name, status), state)| (name, Entry { state, status }))
-            .collect();
-        let data = SnapshotData { repos, entries, too_large };
+        let mut entries: BTreeMap<_, _> =
+            gone.into_iter().map(|name| (name, entry::PathState::Gone)).collect();
+        for (name, state) in std::iter::zip(unread, states) {
+            if filtered.contains(&name) {
+                start.filtered.insert(name, state);
+                continue;
+            }
+            let is_clean = || {
+                let same = |known: &entry::PathState| known.same(&state, self.file_mode());
+                let rules = base.rules(&name, self.capabilities());
+                start.filtered.get(&name).is_some_and(same)
+                    || base.get(&name).is_some_and(|file| state.is_blob(&file.blob, rules))
+            };
+            let exists = !state.is_gone() || base.get(&name).is_some();
+            if exists && !is_clean() {
+                entries.insert(name, state);
+            }
+        }
+        let data = SnapshotData { top, base, entries, too_large };
         let id = Some(self.fingerprint(&data));
         Snapshot { id, taken, notes, data: Arc::new(data) }
     }
 
-    /// A snapshot of a commit, as if it were checked out.
-    ///
-    /// # Errors
-    ///
-    /// There is no git repository, or git does not know the revision.
-    pub fn revision(&mut self, revision: &str) -> Result<Snapshot, RevisionError> {
-        let taken = SystemTime::now();
-        let Some(location) = self.location.clone() else {
-            let reason = self.notes.first().map_or("this is not a git repository", String::as_str);
-            return Err(RevisionError::new(revision, &reason));
+    /// Learns from git what the work tree is compared with, or from an earlier process.
+    fn begin(&mut self) -> Start {
+        let ignore_case = self.capabilities().ignore_case;
+        let files = self.start_files.clone();
+        let saved = files.as_ref().map(|files| &files.first_look);
+        if let Some(start) = saved.and_then(|file| Start::load(&self.top, file, ignore_case)) {
+            return start;
+        }
+        let began = SystemTime::now();
+        let seeded = self.location.as_ref().map(|location| seed::seed(&self.git, location));
+        let mut start = match seeded {
+            Some(Ok(seed)) => {
+                let mut start = Start::new(seed.base, seed.rules);
+                start.notes = seed.notes;
+                start.assumed = Some((seed.unchanged, began));
+                start
+            }
+            Some(Err(error)) => {
+                let mut start = Start::new(Base::default(), self.rules_without_git());
+                start.notes.push(without_git(&error));
+                start
+            }
+            None => Start::new(Base::default(), self.rules_without_git()),
         };
-        let wrong = |error: GitError| RevisionError::new(revision, &error);
-        let commit = format!("{revision}^{{commit}}");
-        let arguments = ["rev-parse", "--verify", "--end-of-options", &commit];
-        let output = self.git.run(&location, &arguments).map_err(wrong)?;
-        let head = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-        let mut data = SnapshotData::default();
-        let mut open =
-            vec![(RepoPath::from(&b""[..]), Repo { head: Some(head), git_dir: location.git_dir })];
-        let mut notes = self.notes.clone();
-        while let Some((folder, repo)) = open.pop() {
-            let location = self.location_of(&folder, &repo);
-            let commit = repo.head.clone().unwrap_or_default();
-            let output =
-                match self.git.run(&location, &["ls-tree", "-r", "-z", "--full-tree", &commit]) {
-                    Ok(output) => output,
-                    Err(error) if folder.bytes().is_empty() => return Err(wrong(error)),
-                    Err(error) => {
-                        notes.push(format!("{folder}: not included at '{revision}': {error}"));
-                        continue;
-                    }
-                };
-            for (name, commit) in parse::committed(&output.stdout).submodules {
-                let name = folder.join(name.bytes());
-                if let Some(git_dir) = git_status::git_dir_of(&self.top.join(name.path())) {
-                    open.push((name, Repo { head: Some(commit), git_dir }));
-                }
-            }
-            // A file that is not checked out now would not have been checked out then.
-            let unchecked = git_status::unchecked(&self.git, &location, &mut self.listings);
-            for (name, blob) in unchecked.into_iter().flatten() {
-                let name = folder.join(name.bytes());
-                if self.top.join(name.path()).symlink_metadata().is_err() {
-                    let status = GitPathStatus::new(Head::Has(blob));
-                    data.entries.insert(name, Entry { state: PathState::Gone, status });
-                }
-            }
-            data.repos.insert(folder, repo);
+        start.assumed.get_or_insert((BTreeSet::new(), began));
+        let known = files.and_then(|files| IgnoreRules::load(&files.ignore_rules, ignore_case));
+        if let Some(rules) = known {
+            start.rules = rules;
         }
-        let id = Some(self.fingerprint(&data));
-        Ok(Snapshot { id, taken, notes, data: Arc::new(data) })
+        start
     }
 
-    fn walk(&self) -> StatusReport {
-        let walked = walk_files::walk(&self.top, &RepoPath::from(&b""[..]));
-        let mut notes = walked.notes;
-        if walked.too_much {
-            notes.push(format!(
-                "too much to read: more than {} files or {} GiB; changes cannot be determined",
-                walk_files::MAX_FILES,
-                read_files::MAX_TOTAL_READ >> 30
-            ));
-        }
-        let status =
-            walked.files.into_iter().map(|name| (name, GitPathStatus::new(Head::Lacks))).collect();
-        StatusReport { status, notes, too_large: walked.too_much, ..StatusReport::default() }
+    fn rules_without_git(&self) -> IgnoreRules {
+        IgnoreRules::learn(&self.top, false, String::new(), String::new())
     }
 
-    fn fingerprint(&mut self, data: &SnapshotData) -> String {
+    /// Keeps what the first look found for later processes.
+    fn keep_start(&mut self, start: &Start) {
+        let Some(files) = &self.start_files else { return };
+        let saved = start
+            .save(&self.top, &files.first_look)
+            .and_then(|()| start.rules.save(&files.ignore_rules));
+        if let Err(error) = saved {
+            self.notes.push(format!("the state at the start cannot be kept: {error}"));
+        }
+    }
+
+    /// What the first look found. It is taken if there was none.
+    fn start(&mut self) -> &Start {
+        if self.start.is_none() {
+            self.snapshot();
+        }
+        self.start.get_or_insert_with(|| Start::new(Base::default(), empty_rules()))
+    }
+
+    /// A fingerprint of the files of a snapshot, whatever its base is.
+    fn fingerprint(&self, data: &SnapshotData) -> String {
         let mut hash = Sha256::new();
-        let sized = |hash: &mut Sha256, bytes: &[u8]| {
-            hash.update((bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
+        let named = |hash: &mut Sha256, name: &RepoPath| {
+            hash.update((name.bytes().len() as u64).to_le_bytes());
+            hash.update(name.bytes());
         };
-        for (folder, repo) in &data.repos {
-            sized(&mut hash, folder.bytes());
-            let tree = repo.head.as_ref().map(|head| self.tree_of(folder, repo, head));
-            sized(&mut hash, tree.unwrap_or_default().as_bytes());
-        }
-        hash.update([0]);
-        for (name, entry) in &data.entries {
-            let absent = entry.state.is_gone() && entry.status.head == Head::Lacks;
-            if entry.status.dirty && !absent && !self.is_unreported(name) {
-                sized(&mut hash, name.bytes());
-                entry.state.digest(&mut hash, self.file_mode());
+        let mut entries = data.entries.iter().peekable();
+        let entry = |hash: &mut Sha256, name: &RepoPath, state: &entry::PathState| {
+            if !state.is_gone() && !self.is_unreported(name, &data.base) {
+                named(hash, name);
+                state.digest(hash, self.file_mode());
             }
+        };
+        for file in data.base.files() {
+            while let Some((name, state)) = entries.next_if(|(name, _)| **name < file.name) {
+                entry(&mut hash, name, state);
+            }
+            if let Some((name, state)) = entries.next_if(|(name, _)| **name == file.name) {
+                entry(&mut hash, name, state);
+            } else if !self.is_excluded(&file.name) {
+                named(&mut hash, &file.name);
+                let executable = self.file_mode() && file.blob.executable();
+                digest_blob(&mut hash, &file.blob.oid, file.blob.is_link(), executable);
+            }
+        }
+        for (name, state) in entries {
+            entry(&mut hash, name, state);
         }
         hex::encode(&hash.finalize()[..16])
     }
 
-    /// The tree object of a commit, since amending a message changes no file. The commit itself if
-    /// git does not return the tree.
-    fn tree_of(&mut self, folder: &RepoPath, repo: &Repo, commit: &str) -> String {
-        if let Some(tree) = self.trees.get(commit) {
-            return tree.clone();
-        }
-        let revision = format!("{commit}^{{tree}}");
-        let output =
-            self.git.run(&self.location_of(folder, repo), &["rev-parse", "--verify", &revision]);
-        let Ok(output) = output else { return commit.to_owned() };
-        let tree = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-        self.trees.insert(commit.to_owned(), tree.clone());
-        tree
-    }
-
     fn is_excluded(&self, name: &RepoPath) -> bool {
-        !self.excluded.is_empty()
-            && (self.excluded.contains(name)
-                || name.folders().any(|folder| self.excluded.contains(&folder)))
+        self.excluded.iter().any(|path| name == path || name.inside(path).is_some())
     }
 
-    fn is_unreported(&self, name: &RepoPath) -> bool {
-        !self.unreported.is_empty() && self.unreported.is_match(relative_to(&self.here, name))
+    /// Whether a file is never reported. Files of the base always are.
+    fn is_unreported(&self, name: &RepoPath, base: &Base) -> bool {
+        !self.unreported.is_empty()
+            && self.unreported.is_match(relative_to(&self.here, name))
+            && base.get(name).is_none()
+    }
+
+    /// What has to be known to compare files at a path with blobs.
+    fn blob_rules(&self, name: &RepoPath) -> BlobRules {
+        let base = self.start.as_ref().map(|start| start.base.clone()).unwrap_or_default();
+        base.rules(name, self.capabilities())
     }
 
     fn capabilities(&self) -> FsCapabilities {
@@ -385,45 +419,14 @@ impl Snapshotter {
     fn file_mode(&self) -> bool {
         self.capabilities().file_mode
     }
-
-    /// The location of a repository of a snapshot.
-    fn location_of(&self, folder: &RepoPath, repo: &Repo) -> RepositoryLocation {
-        let top =
-            if folder.bytes().is_empty() { self.top.clone() } else { self.top.join(folder.path()) };
-        RepositoryLocation { git_dir: repo.git_dir.clone(), top, capabilities: self.capabilities() }
-    }
 }
 
-/// Finds the repository of a folder. `None` or an error if there is none that can be used.
-fn discover(git: &Git, folder: &Path) -> Result<Option<RepositoryLocation>, GitError> {
-    let arguments = ["rev-parse", "--is-inside-work-tree", "--show-cdup", "--absolute-git-dir"];
-    let output = git.discover(folder, &arguments)?.stdout;
-    // The last line is a path, which may contain line breaks.
-    let mut lines = output.splitn(3, |byte| *byte == b'\n');
-    let (inside, up, git_dir) = (lines.next(), lines.next(), lines.next());
-    let (Some(b"true"), Some(up), Some(git_dir)) = (inside, up, git_dir) else {
-        let message =
-            "this is inside a bare repository or a .git folder, which has no work tree".to_owned();
-        return Err(GitError::Failed { command: "rev-parse".to_owned(), message });
-    };
-    let git_dir = git_dir.strip_suffix(b"\n").unwrap_or(git_dir);
-    let keys = r"^core\.(filemode|ignorecase|symlinks)$";
-    // The exit code is 1 if none is set.
-    let output = git.discover(folder, &["config", "-z", "--type=bool", "--get-regexp", keys]);
-    let mut capabilities = FsCapabilities::default();
-    for line in output.map(|output| output.stdout).unwrap_or_default().split(|byte| *byte == 0) {
-        match line {
-            b"core.filemode\nfalse" => capabilities.file_mode = false,
-            b"core.ignorecase\ntrue" => capabilities.ignore_case = true,
-            b"core.symlinks\nfalse" => capabilities.symlinks = false,
-            _ => {}
-        }
-    }
-    Ok(Some(RepositoryLocation {
-        git_dir: PathBuf::from(OsStr::from_bytes(git_dir)),
-        top: normalize(&folder.join(OsStr::from_bytes(up))),
-        capabilities,
-    }))
+fn empty_rules() -> IgnoreRules {
+    IgnoreRules::frozen(ignore_rules::IgnoreTexts::default(), false)
+}
+
+fn without_git(why: &GitError) -> String {
+    format!("git could not be used, so files are compared by content: {why}")
 }
 
 fn glob_set(globs: &[String], notes: &mut Vec<String>) -> GlobSet {

@@ -8,7 +8,8 @@ use counterfoil_verify::config::NOISE;
 use counterfoil_verify::inventory::TestDelta;
 use counterfoil_verify::protect::ForbiddenChange;
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
-use counterfoil_workspace::snapshot::{Change, Settings, Snapshot, Snapshotter};
+use counterfoil_workspace::snapshot::{Change, Settings, Snapshot, Snapshotter, StartFiles};
+use counterfoil_workspace::workspaces::readable_name;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,11 +25,24 @@ pub(crate) struct WorkFolder {
     pub(crate) folder: PathBuf,
     /// The state folder: the engine's own files, stored file contents, outcomes of checks.
     pub(crate) state: PathBuf,
+    /// The folder that keeps the state of workspaces at their first look, for this run.
+    pub(crate) baselines: PathBuf,
     /// The files that the engine writes itself.
     pub(crate) published: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 impl WorkFolder {
+    /// The files that keep the state of the workspace at its first look. The ignore rules are those
+    /// of the start of the run, in every workspace.
+    fn start_files(&self) -> StartFiles {
+        let folder = self.folder.to_string_lossy();
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy();
+        StartFiles {
+            first_look: self.baselines.join("first-looks").join(readable_name(&name, &[&folder])),
+            ignore_rules: self.baselines.join("ignore-rules"),
+        }
+    }
+
     /// The files that the engine has written itself so far.
     pub(crate) fn published(&self) -> BTreeSet<PathBuf> {
         self.published.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -50,6 +64,7 @@ impl SnapshotterPool {
                     excluded: [scope.state.clone()].into(),
                     content_store: Some(scope.state.join("contents")),
                     unreported: noise.iter().map(|&glob| glob.to_owned()).collect(),
+                    start_files: Some(scope.start_files()),
                 };
                 Snapshotter::open(&scope.folder, settings)
             };
@@ -99,8 +114,8 @@ impl WorkspaceObservation {
             tree.watch(&place);
         }
         let file = scope.baseline();
-        let saved = if scope.is_first() { None } else { Snapshot::load(&file) };
-        if let Some(before) = saved.filter(|before| tree.adopt(before)) {
+        let saved = if scope.is_first() { None } else { tree.load(&file) };
+        if let Some(before) = saved {
             let mut observation = Self::since(tree, before);
             // The checks are those from before the step: a change of them is undone first.
             observation.update(scope);

@@ -1,76 +1,24 @@
-//! Compares the states of a path in two snapshots. Does no I/O: what only git can decide is
-//! returned as a question.
+//! Compares the states of a path in two snapshots. Does no I/O.
 
 use super::Change;
-use super::entry::{Bytes, Entry, PathState};
-use super::parse::Blob;
+use super::base::Side;
+use super::entry::{BlobRules, Bytes, PathState};
 use super::repo_path::RepoPath;
 use std::collections::{BTreeSet, HashMap};
 
-/// The state of a path in a snapshot.
-#[derive(Clone, Debug)]
-pub(super) enum Side<'a> {
-    Absent,
-    /// It was equal to the commit.
-    Clean(Blob),
-    /// It was read.
-    Observed(&'a Entry),
-}
-
-impl Side<'_> {
-    pub(super) fn is_absent(&self) -> bool {
-        match self {
-            Self::Absent => true,
-            Self::Clean(_) => false,
-            Self::Observed(entry) => entry.state.is_gone(),
-        }
-    }
-}
-
-/// The result of a comparison.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Comparison {
-    Same,
-    Differs(Change),
-    /// Git must decide whether the file equals this blob, with the filters and line endings of the
-    /// path.
-    Ask(Blob),
-}
-
 /// Compares two states of a path.
-pub(super) fn compare(before: &Side, after: &Side, file_mode: bool) -> Comparison {
-    let differs =
-        |same: bool| if same { Comparison::Same } else { Comparison::Differs(Change::Modified) };
-    match (before.is_absent(), after.is_absent()) {
-        (true, true) => return Comparison::Same,
-        (true, false) => return Comparison::Differs(Change::Added),
-        (false, true) => return Comparison::Differs(Change::Deleted),
-        (false, false) => {}
-    }
-    match (before, after) {
-        (Side::Clean(a), Side::Clean(b)) => {
-            let kinds = a.is_link() == b.is_link();
-            differs(a.oid == b.oid && kinds && (!file_mode || a.executable() == b.executable()))
+pub(super) fn compare(before: Side, after: Side, rules: BlobRules) -> Option<Change> {
+    let same = match (before, after) {
+        (Side::Absent, Side::Absent) => return None,
+        (Side::Absent, _) => return Some(Change::Added),
+        (_, Side::Absent) => return Some(Change::Deleted),
+        (Side::Clean(a), Side::Clean(b)) => a.same(b, rules.file_mode),
+        (Side::Observed(a), Side::Observed(b)) => a.same(b, rules.file_mode),
+        (Side::Clean(blob), Side::Observed(state)) | (Side::Observed(state), Side::Clean(blob)) => {
+            state.is_blob(blob, rules)
         }
-        (Side::Observed(a), Side::Observed(b)) => differs(a.state.same(&b.state, file_mode)),
-        (Side::Clean(blob), Side::Observed(entry)) | (Side::Observed(entry), Side::Clean(blob)) => {
-            let modes = !file_mode || entry.state.executable() == blob.executable();
-            match &entry.state {
-                PathState::File { .. } if blob.is_link() || !modes => differs(false),
-                PathState::File { bytes, .. } => match &entry.status.staged {
-                    Some(staged) => differs(*staged == blob.oid),
-                    None if entry.status.edited && entry.status.head_has(blob) => differs(false),
-                    // A file that is too large for us to read is too large for git as well.
-                    None if *bytes == Bytes::Unread && entry.status.dirty => differs(false),
-                    None => Comparison::Ask(blob.clone()),
-                },
-                PathState::Link { .. } if !blob.is_link() => differs(false),
-                PathState::Link { .. } => Comparison::Ask(blob.clone()),
-                PathState::Gone | PathState::Other(_) => differs(false),
-            }
-        }
-        (Side::Absent, _) | (_, Side::Absent) => Comparison::Same,
-    }
+    };
+    (!same).then_some(Change::Modified)
 }
 
 /// Keys that identify the content of a file under another path. Links have keys of their own.
@@ -81,22 +29,18 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The keys of a path that are known already.
-    pub(super) fn from_side(side: &Side) -> Self {
+    /// The keys of a path.
+    pub(super) fn from_side(side: Side) -> Self {
         match side {
-            Side::Absent => Self::default(),
             Side::Clean(blob) => Self { hash: None, oid: Some((blob.is_link(), blob.oid.clone())) },
-            Side::Observed(entry) => match &entry.state {
-                PathState::File { bytes: Bytes::Hash(hash), .. } => Self {
-                    hash: Some((false, hash.to_vec())),
-                    oid: entry.status.staged.clone().map(|oid| (false, oid)),
-                },
-                PathState::Link { target, .. } => Self {
-                    hash: Some((true, target.to_vec())),
-                    oid: entry.status.staged.clone().map(|oid| (true, oid)),
-                },
-                _ => Self::default(),
+            Side::Observed(PathState::File { bytes: Bytes::Read { hash, blobs }, .. }) => Self {
+                hash: Some((false, hash.to_vec())),
+                oid: blobs.first().map(|oid| (false, oid.clone())),
             },
+            Side::Observed(PathState::Link { target, blob, .. }) => {
+                Self { hash: Some((true, target.to_vec())), oid: Some((true, blob.clone())) }
+            }
+            Side::Absent | Side::Observed(_) => Self::default(),
         }
     }
 }
@@ -150,7 +94,7 @@ fn by_key(
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::{GitPathStatus, Head};
+    use super::super::blob::{Blob, Conversion, ObjectFormat};
     use super::*;
 
     fn name(text: &str) -> RepoPath {
@@ -161,58 +105,45 @@ mod tests {
         Blob { mode, oid: oid.to_owned() }
     }
 
-    fn gone(head: Head) -> Entry {
-        Entry { state: PathState::Gone, status: GitPathStatus::new(head) }
-    }
-
-    fn link(target: &str, staged: Option<&str>) -> Entry {
-        let at = super::super::entry::Identity::from_metadata(&std::fs::metadata("/").unwrap());
-        let status =
-            GitPathStatus { staged: staged.map(Into::into), ..GitPathStatus::new(Head::Lacks) };
-        Entry { state: PathState::Link { target: target.as_bytes().into(), at }, status }
+    fn rules(file_mode: bool) -> BlobRules {
+        let (format, conversion) = (ObjectFormat::Sha1, Conversion::None);
+        BlobRules { format, conversion, file_mode, symlinks: true }
     }
 
     #[test]
     fn what_is_not_looked_at_is_compared_by_its_blob() {
-        let clean = |mode, oid: &str| Side::Clean(blob(mode, oid));
         let (plain, run, links) = (0o100_644, 0o100_755, 0o120_000);
+        let modified = Some(Change::Modified);
         for (before, after, file_mode, expected) in [
-            (clean(plain, "a"), clean(plain, "a"), true, None),
-            (clean(plain, "a"), clean(plain, "b"), true, Some(Change::Modified)),
-            (clean(plain, "a"), clean(run, "a"), true, Some(Change::Modified)),
-            (clean(plain, "a"), clean(run, "a"), false, None),
-            (clean(plain, "a"), clean(links, "a"), false, Some(Change::Modified)),
-            (clean(plain, "a"), Side::Absent, true, Some(Change::Deleted)),
-            (Side::Absent, clean(plain, "a"), true, Some(Change::Added)),
-            (Side::Absent, Side::Absent, true, None),
+            (blob(plain, "a"), blob(plain, "a"), true, None),
+            (blob(plain, "a"), blob(plain, "b"), true, modified),
+            (blob(plain, "a"), blob(run, "a"), true, modified),
+            (blob(plain, "a"), blob(run, "a"), false, None),
+            (blob(plain, "a"), blob(links, "a"), false, modified),
         ] {
-            let compared = compare(&before, &after, file_mode);
-            assert_eq!(
-                compared,
-                expected.map_or(Comparison::Same, Comparison::Differs),
-                "{before:?} {after:?}"
-            );
+            let compared = compare(Side::Clean(&before), Side::Clean(&after), rules(file_mode));
+            assert_eq!(compared, expected, "{before:?} {after:?}");
         }
+        let one = blob(plain, "a");
+        let compared = |before, after| compare(before, after, rules(true));
+        assert_eq!(compared(Side::Clean(&one), Side::Absent), Some(Change::Deleted));
+        assert_eq!(compared(Side::Absent, Side::Clean(&one)), Some(Change::Added));
+        assert_eq!(compared(Side::Absent, Side::Absent), None);
     }
 
     #[test]
-    fn only_git_can_tell_whether_a_link_is_a_blob() {
-        let (entry, nothing) = (link("a", None), gone(Head::Unknown));
-        let clean = Side::Clean(blob(0o120_000, "x"));
-        assert_eq!(
-            compare(&clean, &Side::Observed(&entry), true),
-            Comparison::Ask(blob(0o120_000, "x"))
-        );
-        assert_eq!(
-            compare(&clean, &Side::Observed(&nothing), true),
-            Comparison::Differs(Change::Deleted)
-        );
-        assert_eq!(compare(&Side::Absent, &Side::Observed(&nothing), true), Comparison::Same);
-        let file = Side::Clean(blob(0o100_644, "x"));
-        assert_eq!(
-            compare(&file, &Side::Observed(&entry), true),
-            Comparison::Differs(Change::Modified)
-        );
+    fn a_link_is_its_blob_and_no_file() {
+        let at = super::super::entry::Identity::from_metadata(&std::fs::metadata("/").unwrap());
+        let state = PathState::Link { target: b"a"[..].into(), blob: "x".into(), at };
+        for (mode, oid, expected) in [
+            (0o120_000, "x", None),
+            (0o120_000, "y", Some(Change::Modified)),
+            (0o100_644, "x", Some(Change::Modified)),
+        ] {
+            let clean = blob(mode, oid);
+            let compared = compare(Side::Clean(&clean), Side::Observed(&state), rules(true));
+            assert_eq!(compared, expected, "{clean:?}");
+        }
     }
 
     #[test]

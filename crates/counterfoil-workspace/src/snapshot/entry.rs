@@ -1,15 +1,17 @@
-//! The state of a path, and its status in git.
+//! The state of a path when it was looked at.
 
-use super::parse::Blob;
-use super::repo_path::RepoPath;
+use super::blob::{Blob, Conversion, ObjectFormat, lfs_pointer_id};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The granularity of file times that are whole seconds.
+const COARSE_TICK: Duration = Duration::from_secs(2);
+/// The granularity of other file times: a few ticks of the kernel.
+const FINE_TICK: Duration = Duration::from_millis(50);
 
 /// Identifies an unchanged file without reading it. A write changes the change time, which programs
 /// cannot set.
@@ -44,10 +46,11 @@ impl Identity {
         }
     }
 
-    /// Whether a later write would change the times: they have a granularity of up to two seconds
-    /// on old file systems.
+    /// Whether a write after this time would change the times.
     pub(super) fn is_settled_at(&self, when: SystemTime) -> bool {
-        self.changed() + Duration::from_secs(2) < when
+        // Old file systems store whole seconds, and some only even ones.
+        let granularity = if self.changed.1 == 0 { COARSE_TICK } else { FINE_TICK };
+        self.changed() + granularity < when
     }
 
     fn digest(&self, hash: &mut Sha256) {
@@ -59,10 +62,15 @@ impl Identity {
 }
 
 /// The bytes of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Bytes {
-    /// The SHA-256 of the bytes.
-    Hash([u8; 32]),
+    /// The bytes were read.
+    Read {
+        /// Their SHA-256.
+        hash: [u8; 32],
+        /// The blobs they can be, first without a conversion.
+        blobs: Vec<String>,
+    },
     /// The bytes were not read. The file is compared by size and times.
     Unread,
 }
@@ -78,6 +86,8 @@ pub(super) enum PathState {
     Link {
         #[serde(with = "super::saved::hex_bytes")]
         target: Arc<[u8]>,
+        /// The blob it is.
+        blob: String,
         at: Identity,
     },
     /// A pipe, socket or device by its type. It is never opened.
@@ -110,7 +120,7 @@ impl PathState {
                 let modes = !file_mode || self.executable() == other.executable();
                 modes
                     && match (a, b) {
-                        (Bytes::Hash(a), Bytes::Hash(b)) => a == b,
+                        (Bytes::Read { hash: a, .. }, Bytes::Read { hash: b, .. }) => a == b,
                         _ => x == y,
                     }
             }
@@ -120,22 +130,40 @@ impl PathState {
         }
     }
 
+    /// Whether this is a blob in the work tree.
+    pub(super) fn is_blob(&self, blob: &Blob, rules: BlobRules) -> bool {
+        match self {
+            Self::File { bytes: Bytes::Read { hash, blobs }, at } => {
+                let modes = !rules.file_mode || self.executable() == blob.executable();
+                // Without links, git checks them out as files with their target.
+                let kinds = !blob.is_link() || !rules.symlinks;
+                let converted = match rules.conversion {
+                    Conversion::None | Conversion::Filter => false,
+                    Conversion::Text { .. } => blobs.iter().skip(1).any(|id| *id == blob.oid),
+                    Conversion::Lfs => lfs_pointer_id(rules.format, hash, at.size) == blob.oid,
+                };
+                modes && kinds && (blobs.first() == Some(&blob.oid) || converted)
+            }
+            Self::Link { blob: id, .. } => blob.is_link() && *id == blob.oid,
+            Self::File { bytes: Bytes::Unread, .. } | Self::Gone | Self::Other(_) => false,
+        }
+    }
+
     /// Adds the state to a fingerprint.
     pub(super) fn digest(&self, hash: &mut Sha256, file_mode: bool) {
         match self {
             Self::Gone => hash.update(b"-"),
-            Self::File { bytes, at } => {
-                hash.update(if file_mode && self.executable() { b"x" } else { b"f" });
-                match bytes {
-                    Bytes::Hash(bytes) => hash.update(bytes),
-                    Bytes::Unread => at.digest(hash),
+            Self::File { bytes, at } => match bytes {
+                Bytes::Read { blobs, .. } => {
+                    let id = blobs.first().map_or("", String::as_str);
+                    digest_blob(hash, id, false, file_mode && self.executable());
                 }
-            }
-            Self::Link { target, .. } => {
-                hash.update(b"l");
-                hash.update((target.len() as u64).to_le_bytes());
-                hash.update(target);
-            }
+                Bytes::Unread => {
+                    hash.update(b"u");
+                    at.digest(hash);
+                }
+            },
+            Self::Link { blob, .. } => digest_blob(hash, blob, true, false),
             Self::Other(kind) => {
                 hash.update(b"o");
                 hash.update(kind.to_le_bytes());
@@ -144,75 +172,23 @@ impl PathState {
     }
 }
 
-/// The content of a path in a commit.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Head {
-    Has(Blob),
-    Lacks,
-    /// Not determined.
-    #[default]
-    Unknown,
+/// Adds a blob to a fingerprint.
+pub(super) fn digest_blob(hash: &mut Sha256, id: &str, link: bool, executable: bool) {
+    hash.update(match (link, executable) {
+        (true, _) => b"l",
+        (false, true) => b"x",
+        (false, false) => b"f",
+    });
+    hash.update(id.as_bytes());
 }
 
-impl From<Option<Blob>> for Head {
-    fn from(blob: Option<Blob>) -> Self {
-        blob.map_or(Self::Lacks, Self::Has)
-    }
-}
-
-/// The status of a path in git.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct GitPathStatus {
-    pub(super) head: Head,
-    /// The blob of the file after filters, if git reported it.
-    pub(super) staged: Option<String>,
-    /// The file is known to differ from HEAD.
-    pub(super) edited: bool,
-    /// The file differs from HEAD, or may. Other paths are included because they differed once:
-    /// they must not seem deleted when they are committed or ignored.
-    pub(super) dirty: bool,
-}
-
-impl GitPathStatus {
-    pub(super) fn new(head: Head) -> Self {
-        Self { head, staged: None, edited: false, dirty: true }
-    }
-
-    /// Whether HEAD has this blob at the path.
-    pub(super) fn head_has(&self, blob: &Blob) -> bool {
-        matches!(&self.head, Head::Has(head) if head.oid == blob.oid)
-    }
-}
-
-/// One path of a snapshot.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Entry {
-    pub(super) state: PathState,
-    pub(super) status: GitPathStatus,
-}
-
-/// A repository in a snapshot: the commit that all unlisted paths are equal to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Repo {
-    pub(super) head: Option<String>,
-    pub(super) git_dir: PathBuf,
-}
-
-/// The data of a snapshot.
-#[derive(Debug, Default)]
-pub(super) struct SnapshotData {
-    /// The repository and its submodules, by their folder below the top. Empty without git: the
-    /// entries are complete then.
-    pub(super) repos: BTreeMap<RepoPath, Repo>,
-    pub(super) entries: BTreeMap<RepoPath, Entry>,
-    /// There was too much to read: the snapshot is empty.
-    pub(super) too_large: bool,
-}
-
-impl SnapshotData {
-    /// The repository that contains a path, with its folder.
-    pub(super) fn repo_of(&self, name: &RepoPath) -> Option<(RepoPath, &Repo)> {
-        let mut folders = name.folders().chain(std::iter::once(RepoPath::from(&b""[..])));
-        folders.find_map(|folder| self.repos.get(&folder).map(|repo| (folder, repo)))
-    }
+/// What has to be known of a repository and a path to compare a file with a blob.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlobRules {
+    pub(super) format: ObjectFormat,
+    pub(super) conversion: Conversion,
+    /// The executable bit is meaningful.
+    pub(super) file_mode: bool,
+    /// Symbolic links are supported.
+    pub(super) symlinks: bool,
 }

@@ -78,34 +78,15 @@ impl Git {
         self.command_for(location, arguments).run()
     }
 
-    /// Runs git on the object store without the index, which may be large or broken. Paths are
-    /// taken literally.
-    pub(super) fn run_without_index(
+    /// Runs git for a repository with additional settings, `key=value`.
+    pub(super) fn run_with_config(
         &self,
         location: &RepositoryLocation,
-        arguments: &[&OsStr],
+        config: &[String],
+        arguments: &[&str],
     ) -> Result<GitOutput, GitError> {
-        self.command_for(location, arguments)
-            .env("GIT_INDEX_FILE", location.git_dir.join("no-index"))
-            .env("GIT_LITERAL_PATHSPECS", "1")
-            .run()
-    }
-
-    /// Runs git with its filters. If that fails because of the index, which only adds attributes of
-    /// files that are not checked out, it runs again without the index.
-    pub(super) fn run_with_filters(
-        &self,
-        location: &RepositoryLocation,
-        arguments: &[&OsStr],
-        input: Option<Vec<u8>>,
-    ) -> Result<GitOutput, GitError> {
-        match self.run_with_input(location, arguments, input.clone()) {
-            Err(GitError::Failed { message, .. }) if message.contains("index") => {
-                let call = with_input(self.command_for(location, arguments), input);
-                call.env("GIT_INDEX_FILE", location.git_dir.join("no-index")).run()
-            }
-            output => output,
-        }
+        let call = self.command_for(location, arguments);
+        config.iter().cloned().fold(call, GitCommand::config).run()
     }
 
     /// Runs git for a repository, with arguments that need not be UTF-8 and with input.
@@ -115,7 +96,11 @@ impl Git {
         arguments: &[&OsStr],
         input: Option<Vec<u8>>,
     ) -> Result<GitOutput, GitError> {
-        with_input(self.command_for(location, arguments), input).run()
+        let call = self.command_for(location, arguments);
+        match input {
+            Some(input) => call.stdin(input).run(),
+            None => call.run(),
+        }
     }
 
     fn command_for<A: AsRef<OsStr>>(
@@ -138,12 +123,5 @@ impl Git {
     fn command<A: AsRef<OsStr>>(&self, folder: &Path, arguments: &[A]) -> GitCommand {
         let call = GitCommand::new(folder, arguments).program(&self.program).timeout(self.limit);
         READ_ONLY_CONFIG.into_iter().fold(call, GitCommand::config)
-    }
-}
-
-fn with_input(call: GitCommand, input: Option<Vec<u8>>) -> GitCommand {
-    match input {
-        Some(input) => call.stdin(input),
-        None => call,
     }
 }

@@ -1,6 +1,8 @@
 //! Reads files and hashes their bytes. A hash is computed again only when the file may have
 //! changed.
 
+use super::base::Base;
+use super::blob::{ObjectFormat, object_id};
 use super::entry::{Bytes, Identity, PathState};
 use super::repo_path::RepoPath;
 use super::store::Store;
@@ -24,7 +26,7 @@ const MAX_ATTEMPTS: usize = 3;
 /// Fewer files than this are read without threads.
 const MIN_FILES_FOR_THREADS: usize = 16;
 /// The largest number of threads. More would only wait for the disk.
-const MAX_THREADS: usize = 8;
+pub(super) const MAX_THREADS: usize = 8;
 /// How many paths a note lists.
 const MAX_NAMED: usize = 3;
 
@@ -42,19 +44,6 @@ struct Known {
 }
 
 impl Cache {
-    /// The paths that existed in the last snapshot.
-    pub(super) fn names(&self) -> impl Iterator<Item = &RepoPath> {
-        self.known.keys()
-    }
-
-    /// Adds a path of an earlier snapshot. Its content is read again.
-    pub(super) fn remember(&mut self, name: &RepoPath, state: &PathState) {
-        if !state.is_gone() && !self.known.contains_key(name) {
-            let known = Known { state: state.clone(), settled: false };
-            self.known.insert(name.clone(), known);
-        }
-    }
-
     fn get(&self, name: &RepoPath, at: &Identity) -> Option<PathState> {
         let known = self.known.get(name)?;
         (known.settled && known.state.at() == Some(at)).then(|| known.state.clone())
@@ -94,12 +83,13 @@ impl ReadProblem {
 /// not be determined.
 pub(super) fn read_files(
     top: &Path,
-    names: &[&RepoPath],
+    base: &Base,
+    names: &[RepoPath],
     cache: &mut Cache,
     store: &Store,
 ) -> (Vec<PathState>, Vec<String>) {
-    let reader =
-        FileReader { top, cache, store, read: AtomicU64::new(0), problems: Mutex::new(Vec::new()) };
+    let (read, problems) = (AtomicU64::new(0), Mutex::new(Vec::new()));
+    let reader = FileReader { top, base, cache, store, read, problems };
     let mut folders = Folders::new(top);
     let mut seen: Vec<Option<(PathState, bool)>> = names
         .iter()
@@ -115,14 +105,14 @@ pub(super) fn read_files(
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     if open.len() < MIN_FILES_FOR_THREADS || threads == 1 {
         for at in open {
-            seen[at] = Some(reader.read(names[at]));
+            seen[at] = Some(reader.read(&names[at]));
         }
     } else {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut read = Vec::new();
             while let Some(at) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
-                read.push((*at, reader.read(names[*at])));
+                read.push((*at, reader.read(&names[*at])));
             }
             read
         };
@@ -144,7 +134,7 @@ pub(super) fn read_files(
     let mut known = HashMap::with_capacity(seen.len());
     for ((state, settled), name) in std::iter::zip(seen, names) {
         if !state.is_gone() {
-            known.insert((*name).clone(), Known { state: state.clone(), settled });
+            known.insert(name.clone(), Known { state: state.clone(), settled });
         }
         states.push(state);
     }
@@ -154,6 +144,7 @@ pub(super) fn read_files(
 
 struct FileReader<'a> {
     top: &'a Path,
+    base: &'a Base,
     cache: &'a Cache,
     store: &'a Store,
     read: AtomicU64,
@@ -161,6 +152,10 @@ struct FileReader<'a> {
 }
 
 impl FileReader<'_> {
+    fn format(&self, name: &RepoPath) -> ObjectFormat {
+        self.base.repo_of(name).map(|repo| repo.format).unwrap_or_default()
+    }
+
     fn problem(&self, problem: ReadProblem, name: &RepoPath) {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).push((problem, name.clone()));
     }
@@ -183,7 +178,8 @@ impl FileReader<'_> {
         if kind.is_symlink() {
             let target = std::fs::read_link(&path).map(|target| target.into_os_string().into_vec());
             return Some(target.map_or((PathState::Gone, true), |target| {
-                (PathState::Link { target: target.into(), at }, true)
+                let blob = object_id(self.format(name), "blob", &target);
+                (PathState::Link { target: target.into(), blob, at }, true)
             }));
         }
         if kind.is_dir() {
@@ -228,10 +224,13 @@ impl FileReader<'_> {
                 );
                 return (PathState::File { bytes: Bytes::Unread, at }, false);
             }
-            let Ok(stored) = self.store.store(&mut file, at.size) else {
+            let known = self.base.get(name).map(|file| file.blob.oid.as_str());
+            let stored = self.store.store(&mut file, at.size, self.format(name), known);
+            let Ok(stored) = stored else {
                 return self.unread(name, &path);
             };
-            last = PathState::File { bytes: Bytes::Hash(stored.hash), at };
+            let bytes = Bytes::Read { hash: stored.hash, blobs: stored.blobs };
+            last = PathState::File { bytes, at };
             if file.metadata().is_ok_and(|meta| Identity::from_metadata(&meta) == at) {
                 if stored.store_error.is_some() {
                     self.problem(ReadProblem::NotStored, name);
@@ -264,7 +263,7 @@ impl<'a> Folders<'a> {
     }
 
     /// Whether all parents of a file are real folders.
-    fn are_real(&mut self, name: &RepoPath) -> bool {
+    pub(super) fn are_real(&mut self, name: &RepoPath) -> bool {
         name.folders().next().is_none_or(|folder| self.is_real(&folder))
     }
 

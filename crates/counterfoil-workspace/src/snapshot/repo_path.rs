@@ -1,6 +1,7 @@
 //! Paths as git stores them: bytes, relative to the top of the repository, separated by `/`.
 
 use crate::path::is_inside;
+use std::borrow::Borrow;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -12,6 +13,11 @@ use std::sync::Arc;
 pub(super) struct RepoPath(Arc<[u8]>);
 
 impl RepoPath {
+    /// The top itself.
+    pub(super) fn top() -> Self {
+        Self::from(&b""[..])
+    }
+
     /// The bytes of the path.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
@@ -62,6 +68,13 @@ impl RepoPath {
             bytes.extend_from_slice(part.as_os_str().as_bytes());
         }
         (!bytes.is_empty()).then(|| Self(bytes.into()))
+    }
+}
+
+/// So that a map can be asked for bytes.
+impl Borrow<[u8]> for RepoPath {
+    fn borrow(&self) -> &[u8] {
+        &self.0
     }
 }
 

@@ -1,8 +1,8 @@
 //! Restores files to their state in a snapshot, and reads that state.
 
-use super::entry::{Bytes, Entry, PathState};
-use super::git::RepositoryLocation;
-use super::parse::Blob;
+use super::base::{BaseFile, BaseRepo};
+use super::blob::{Conversion, with_crlf};
+use super::entry::{Bytes, PathState};
 use super::read_files::{is_gone, open};
 use super::repo_path::{RepoPath, normalize};
 use super::store::{MAX_STORED_FILE, copy_and_hash};
@@ -12,7 +12,7 @@ use rustix::fs::{
     unlinkat,
 };
 use rustix::io::Errno;
-use std::collections::{BTreeMap, HashMap};
+use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
@@ -24,8 +24,9 @@ use std::path::{Path, PathBuf};
 /// Where the content of a path in a snapshot comes from.
 enum Source<'a> {
     Nowhere,
-    Snapshot(&'a Entry),
-    Commit { place: RepositoryLocation, inner: RepoPath, blob: Blob },
+    /// Its state, and the repository that may have its content.
+    Snapshot(&'a PathState, Option<&'a BaseRepo>),
+    Base(&'a BaseFile, &'a BaseRepo),
 }
 
 /// The content to restore.
@@ -51,10 +52,7 @@ impl Snapshotter {
                 self.top.display()
             )));
         };
-        let source = self.sources(at, std::slice::from_ref(&name)).pop();
-        match self
-            .wanted(&name, source.unwrap_or(Ok(Source::Nowhere)).map_err(io::Error::other)?)?
-        {
+        match self.wanted(&name, &source(at, &name)?)? {
             Wanted::Absent => Ok(None),
             Wanted::File { bytes, .. } | Wanted::Link(bytes) => Ok(Some(bytes)),
         }
@@ -74,26 +72,25 @@ impl Snapshotter {
                 Some(name) => inside.push((path, name)),
             }
         }
-        let names: Vec<RepoPath> = inside.iter().map(|(_, name)| name.clone()).collect();
         let mut wanted = Vec::new();
-        for ((path, name), source) in std::iter::zip(inside, self.sources(to, &names)) {
-            match source {
+        for (path, name) in inside {
+            match source(to, &name) {
                 Ok(source) => wanted.push((path, name, source)),
-                Err(why) => failed.push((path.clone(), why)),
+                Err(error) => failed.push((path.clone(), error.to_string())),
             }
         }
         // Removals come first, since a file may be where a folder is needed; deeper paths come
         // before their parents.
         let is_there = |source: &Source| match source {
             Source::Nowhere => false,
-            Source::Snapshot(entry) => !entry.state.is_gone(),
-            Source::Commit { .. } => true,
+            Source::Snapshot(state, _) => !state.is_gone(),
+            Source::Base(..) => true,
         };
         wanted.sort_by(|(_, a, from_a), (_, b, from_b)| {
             is_there(from_a).cmp(&is_there(from_b)).then_with(|| b.cmp(a))
         });
         for (path, name, source) in wanted {
-            let put = self.wanted(&name, source).and_then(|want| self.write_back(&name, &want));
+            let put = self.wanted(&name, &source).and_then(|want| self.write_back(&name, &want));
             if let Err(error) = put {
                 failed.push((path.clone(), error.to_string()));
             }
@@ -147,68 +144,48 @@ impl Snapshotter {
         RepoPath::from_path(path.strip_prefix(&self.top).ok()?)
     }
 
-    /// The sources of some paths, in order. Git runs once for each repository.
-    fn sources<'a>(&self, at: &'a Snapshot, names: &[RepoPath]) -> Vec<Result<Source<'a>, String>> {
-        if at.data.too_large {
-            let too_large = || Err("the snapshot is empty: there was too much to read".to_owned());
-            return names.iter().map(|_| too_large()).collect();
-        }
-        let mut in_commits: BTreeMap<RepoPath, Vec<RepoPath>> = BTreeMap::new();
-        for name in names.iter().filter(|name| !at.data.entries.contains_key(name)) {
-            if let Some((folder, _)) = at.data.repo_of(name) {
-                in_commits.entry(folder).or_default().push(name.clone());
-            }
-        }
-        let mut committed: HashMap<RepoPath, Result<Blob, String>> = HashMap::new();
-        for (folder, members) in in_commits {
-            let Some(repo) = at.data.repos.get(&folder) else { continue };
-            match self.committed(&folder, repo, &members) {
-                Ok(found) => {
-                    committed.extend(found.into_iter().map(|(name, blob)| (name, Ok(blob))));
-                }
-                Err(error) => {
-                    committed
-                        .extend(members.into_iter().map(|name| (name, Err(error.to_string()))));
-                }
-            }
-        }
-        let source = |name: &RepoPath| {
-            if let Some(entry) = at.data.entries.get(name) {
-                return Ok(Source::Snapshot(entry));
-            }
-            let (Some(blob), Some((folder, repo))) = (committed.get(name), at.data.repo_of(name))
-            else {
-                return Ok(Source::Nowhere);
-            };
-            let inner = name.inside(&folder).unwrap_or_else(|| name.clone());
-            Ok(Source::Commit {
-                place: self.location_of(&folder, repo),
-                inner,
-                blob: blob.clone()?,
-            })
-        };
-        names.iter().map(source).collect()
-    }
-
     /// Reads the content to restore from its source.
-    fn wanted(&self, name: &RepoPath, source: Source) -> io::Result<Wanted> {
+    fn wanted(&self, name: &RepoPath, source: &Source) -> io::Result<Wanted> {
         match source {
             Source::Nowhere => Ok(Wanted::Absent),
-            Source::Snapshot(entry) => self.stored(name, entry),
-            Source::Commit { place, inner, blob } => {
-                let bytes = self.checked_out(&place, &inner, &blob).map_err(io::Error::other)?;
-                if blob.is_link() {
-                    return Ok(Wanted::Link(bytes));
-                }
-                // As in a checkout: the umask of the user applies.
-                let mode = Mode::from_raw_mode(if blob.executable() { 0o777 } else { 0o666 });
-                Ok(Wanted::File { bytes, mode, exactly: false })
-            }
+            Source::Snapshot(state, repo) => self.stored(name, state, *repo),
+            Source::Base(file, repo) => self.checked_out(name, file, repo),
         }
     }
 
-    fn stored(&self, name: &RepoPath, entry: &Entry) -> io::Result<Wanted> {
-        let (hash, at) = match &entry.state {
+    /// A file of the base as git would check it out.
+    fn checked_out(&self, name: &RepoPath, file: &BaseFile, repo: &BaseRepo) -> io::Result<Wanted> {
+        // Its bytes were read at the start.
+        if let Some(state) = self.start.as_ref().and_then(|start| start.filtered.get(name))
+            && self.start.as_ref().is_some_and(|start| start.base.get(name) == Some(file))
+        {
+            return self.stored(name, state, None);
+        }
+        let bytes = self.objects.read(&self.git, repo, "blob", &file.blob.oid)?;
+        if file.blob.is_link() {
+            return Ok(Wanted::Link(bytes));
+        }
+        // As in a checkout: the umask of the user applies.
+        let mode = Mode::from_raw_mode(if file.blob.executable() { 0o777 } else { 0o666 });
+        let bytes = match file.conversion {
+            Conversion::Text { crlf: true } => with_crlf(bytes),
+            Conversion::Lfs => return large(repo, &bytes, mode),
+            Conversion::Filter => {
+                let what = "only a filter of the repository can restore it";
+                return Err(io::Error::other(what));
+            }
+            Conversion::None | Conversion::Text { crlf: false } => bytes,
+        };
+        Ok(Wanted::File { bytes, mode, exactly: false })
+    }
+
+    fn stored(
+        &self,
+        name: &RepoPath,
+        state: &PathState,
+        repo: Option<&BaseRepo>,
+    ) -> io::Result<Wanted> {
+        let (hash, blobs, at) = match state {
             PathState::Gone => return Ok(Wanted::Absent),
             PathState::Link { target, .. } => return Ok(Wanted::Link(target.to_vec())),
             PathState::Other(_) => {
@@ -217,10 +194,17 @@ impl Snapshotter {
             PathState::File { bytes: Bytes::Unread, .. } => {
                 return Err(io::Error::other("not stored: its bytes were not read"));
             }
-            PathState::File { bytes: Bytes::Hash(hash), at } => (hash, at),
+            PathState::File { bytes: Bytes::Read { hash, blobs }, at } => (hash, blobs, at),
         };
         let mode = Mode::from_raw_mode(at.mode & 0o7777);
         if let Some(bytes) = self.store.get(hash)? {
+            return Ok(Wanted::File { bytes, mode, exactly: true });
+        }
+        // A file that only has another mode than in the base is not stored.
+        if let (Some(repo), Some(blob)) = (repo, blobs.first())
+            && let Ok(bytes) = self.objects.read(&self.git, repo, "blob", blob)
+            && Sha256::digest(&bytes)[..] == hash[..]
+        {
             return Ok(Wanted::File { bytes, mode, exactly: true });
         }
         // The file may be unchanged.
@@ -316,6 +300,38 @@ impl Snapshotter {
         }
         Ok(Some(open))
     }
+}
+
+/// Where the state of a path in a snapshot is.
+fn source<'a>(at: &'a Snapshot, name: &RepoPath) -> io::Result<Source<'a>> {
+    if at.data.too_large {
+        return Err(io::Error::other("the snapshot is empty: there was too much to read"));
+    }
+    let base = &at.data.base;
+    if let Some(state) = at.data.entries.get(name) {
+        return Ok(Source::Snapshot(state, base.repo_of(name)));
+    }
+    let found = base.get(name).and_then(|file| Some(Source::Base(file, base.repo_of(name)?)));
+    Ok(found.unwrap_or(Source::Nowhere))
+}
+
+/// A file that Git LFS stores, by the pointer in the repository.
+fn large(repo: &BaseRepo, pointer: &[u8], mode: Mode) -> io::Result<Wanted> {
+    let lines = String::from_utf8_lossy(pointer);
+    let hash = lines.lines().find_map(|line| line.strip_prefix("oid sha256:"));
+    let hash = hash.filter(|hash| hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()));
+    let path = hash.and_then(|hash| {
+        let folder = repo.objects.parent()?.join("lfs/objects");
+        Some((hash, folder.join(&hash[..2]).join(&hash[2..4]).join(hash)))
+    });
+    let missing = || io::Error::other("Git LFS does not have its content");
+    let (hash, path) = path.ok_or_else(missing)?;
+    let mut bytes = Vec::new();
+    let found = copy_and_hash(&mut open(&path).map_err(|_| missing())?, &mut bytes)?;
+    if hex::encode(found) != hash {
+        return Err(missing());
+    }
+    Ok(Wanted::File { bytes, mode, exactly: false })
 }
 
 /// Writes a file with exactly this mode.

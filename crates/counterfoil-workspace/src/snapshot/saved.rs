@@ -1,17 +1,19 @@
 //! Snapshots on disk, so that a later process can compare with them.
 
-use super::entry::{Entry, Repo, SnapshotData};
+use super::base::SnapshotData;
+use super::entry::PathState;
 use super::repo_path::RepoPath;
+use super::start::base_id;
 use super::{Snapshot, Snapshotter};
 use crate::{Durability, atomic_write_with};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 /// The version of the format. A snapshot of another version is not read.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A snapshot as it is written. Maps are lists of pairs, since their keys are paths.
 #[derive(Serialize, Deserialize)]
@@ -20,8 +22,11 @@ struct Saved {
     id: Option<String>,
     taken: SystemTime,
     notes: Vec<String>,
-    repos: Vec<(RepoPath, Repo)>,
-    entries: Vec<(RepoPath, Entry)>,
+    /// The top of the work tree.
+    top: PathBuf,
+    /// The base, which is saved on its own.
+    base: String,
+    entries: Vec<(RepoPath, PathState)>,
     too_large: bool,
 }
 
@@ -32,19 +37,15 @@ impl Snapshot {
     ///
     /// The file cannot be written.
     pub fn save(&self, path: &Path) -> io::Result<()> {
-        let pairs = |(path, entry): (&RepoPath, &Entry)| (path.clone(), entry.clone());
+        let entries = self.data.entries.iter();
         let saved = Saved {
             version: VERSION,
             id: self.id.clone(),
             taken: self.taken,
             notes: self.notes.clone(),
-            repos: self
-                .data
-                .repos
-                .iter()
-                .map(|(path, repo)| (path.clone(), repo.clone()))
-                .collect(),
-            entries: self.data.entries.iter().map(pairs).collect(),
+            top: self.data.top.clone(),
+            base: base_id(&self.data.base),
+            entries: entries.map(|(path, state)| (path.clone(), state.clone())).collect(),
             too_large: self.data.too_large,
         };
         if let Some(folder) = path.parent() {
@@ -54,36 +55,20 @@ impl Snapshot {
         // It is of no use after a crash of the machine: the agent is gone with it.
         atomic_write_with(path, Durability::Unsynced, |file| file.write_all(&bytes))
     }
-
-    /// Reads a snapshot that was saved. `None` if there is none that this version can read.
-    pub fn load(path: &Path) -> Option<Self> {
-        let saved: Saved = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-        if saved.version != VERSION {
-            return None;
-        }
-        let data = SnapshotData {
-            repos: saved.repos.into_iter().collect(),
-            entries: saved.entries.into_iter().collect(),
-            too_large: saved.too_large,
-        };
-        Some(Self { id: saved.id, taken: saved.taken, notes: saved.notes, data: Arc::new(data) })
-    }
 }
 
 impl Snapshotter {
-    /// Makes an earlier snapshot comparable with further ones: its paths are read from now on, since
-    /// a path that differed once must not seem deleted when it is committed or ignored. Returns
-    /// whether it is a snapshot of the same repository.
-    pub fn adopt(&mut self, earlier: &Snapshot) -> bool {
-        let top = RepoPath::from(&b""[..]);
-        let known = earlier.data.repos.get(&top).map(|repo| &repo.git_dir);
-        if known != self.location.as_ref().map(|location| &location.git_dir) {
-            return false;
+    /// Reads a snapshot that was saved. `None` if there is none that this version can read, or if it
+    /// was taken of something else.
+    pub fn load(&mut self, path: &Path) -> Option<Snapshot> {
+        let saved: Saved = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+        let base = self.start().base.clone();
+        if saved.version != VERSION || saved.top != self.top || saved.base != base_id(&base) {
+            return None;
         }
-        for (path, entry) in &earlier.data.entries {
-            self.cache.remember(path, &entry.state);
-        }
-        true
+        let Saved { id, taken, notes, top, entries, too_large, .. } = saved;
+        let data = SnapshotData { top, base, entries: entries.into_iter().collect(), too_large };
+        Some(Snapshot { id, taken, notes, data: Arc::new(data) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Stores the contents of files that git does not have, by their hash, so that they can be
 //! restored.
 
+use super::blob::{ObjectFormat, ObjectHasher, blob_ids};
 use crate::{Durability, atomic_write_with};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
@@ -13,7 +14,7 @@ pub(super) const MAX_STORED_FILE: u64 = 64 << 20;
 /// The largest total size of stored files.
 const MAX_STORED_TOTAL: u64 = 2 << 30;
 /// Files up to this size are read into memory.
-const SMALL_FILE: u64 = 1 << 20;
+const SMALL_FILE: u64 = 4 << 20;
 
 /// The folder with the stored contents, if there is one.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(super) struct Store {
 /// The hash of a file that was read.
 pub(super) struct StoredContent {
     pub(super) hash: [u8; 32],
+    /// The blobs it can be. A large file is one without a conversion only.
+    pub(super) blobs: Vec<String>,
     /// Why the content could not be stored, if it should have been.
     pub(super) store_error: Option<String>,
 }
@@ -34,21 +37,34 @@ impl Store {
         Self { folder, remaining: AtomicU64::new(MAX_STORED_TOTAL) }
     }
 
-    /// Hashes an open file and stores its content if there is a folder. Reads at most one byte more
-    /// than its size: a file that grows meanwhile is read again.
-    pub(super) fn store(&self, file: &mut File, size: u64) -> io::Result<StoredContent> {
-        let keep = self.folder.as_ref().filter(|_| size <= MAX_STORED_FILE);
+    /// Hashes an open file and stores its content if there is a folder, unless it is the blob that git
+    /// has of it. Reads at most one byte more than its size: a file that grows meanwhile is read
+    /// again.
+    pub(super) fn store(
+        &self,
+        file: &mut File,
+        size: u64,
+        format: ObjectFormat,
+        known: Option<&str>,
+    ) -> io::Result<StoredContent> {
+        let keep = |blobs: &[String]| {
+            let folder = self.folder.as_ref().filter(|_| size <= MAX_STORED_FILE);
+            folder.filter(|_| blobs.first().map(String::as_str) != known)
+        };
         let mut from = file.take(size + 1);
         if size <= SMALL_FILE {
             let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
             from.read_to_end(&mut bytes)?;
             let hash = Sha256::digest(&bytes).into();
-            let store_error = keep
+            let blobs = blob_ids(format, &bytes);
+            let store_error = keep(&blobs)
                 .and_then(|folder| self.put(folder, &hash, |file| file.write_all(&bytes), size));
-            return Ok(StoredContent { hash, store_error });
+            return Ok(StoredContent { hash, blobs, store_error });
         }
-        let hash = copy_and_hash(&mut from, &mut io::sink())?;
-        let store_error = keep.and_then(|folder| {
+        let mut id = ObjectHasher::new(format, "blob", size);
+        let hash = copy_and_hash(&mut from, &mut id)?;
+        let blobs = vec![id.finish()];
+        let store_error = keep(&blobs).and_then(|folder| {
             let copy = |to: &mut File| {
                 io::Seek::rewind(file)?;
                 // Content is stored only under its own hash, even if the file changes meanwhile.
@@ -61,7 +77,7 @@ impl Store {
             };
             self.put(folder, &hash, copy, size)
         });
-        Ok(StoredContent { hash, store_error })
+        Ok(StoredContent { hash, blobs, store_error })
     }
 
     /// Stores a content. Returns the reason if that fails.

@@ -2,7 +2,9 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use counterfoil_workspace::snapshot::{Change, Changes, Settings, Snapshot, Snapshotter};
+use counterfoil_workspace::snapshot::{
+    Change, Changes, Revision, Settings, Snapshot, Snapshotter, StartFiles,
+};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -11,9 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
+mod converting;
 mod edits;
 mod faults;
 mod history;
+mod ignoring;
 mod laws;
 mod nested;
 mod restoring;

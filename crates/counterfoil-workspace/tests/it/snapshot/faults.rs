@@ -98,7 +98,7 @@ fn git_that_hangs_is_ended_with_what_it_started() {
 #[test]
 fn git_that_hangs_later_is_done_without() {
     let repo = TestRepo::new();
-    let slow = script("case \"$*\" in *status*) sleep 600;; esac\nexec git \"$@\"");
+    let slow = script("case \"$*\" in *diff-files*) sleep 600;; esac\nexec git \"$@\"");
     let mut snapshotter = with_git(repo.path(), &slow.path().join("git"), Duration::from_secs(1));
     let before = snapshotter.snapshot();
     assert!(before.notes.iter().any(|note| note.contains("was killed")), "{:?}", before.notes);
@@ -124,23 +124,58 @@ fn a_corrupt_index_is_done_without() {
     let repo = TestRepo::new();
     repo.write(".git/index", "this is not an index");
     let mut snapshotter = repo.snapshotter();
-    falls_back(&repo, &mut snapshotter, "`git status` failed: ");
-    // One that breaks between two looks: the commit is still there to compare with.
-    let repo = TestRepo::new();
-    repo.write("mine.rs", "the user's");
-    let mut snapshotter = repo.snapshotter();
-    let before = snapshotter.snapshot();
-    repo.write(".git/index", "this is not an index");
-    repo.write("a.rs", "x\n");
-    repo.write("new.rs", "x");
-    repo.remove("d.rs");
-    let after = snapshotter.snapshot();
-    assert!(after.notes[0].contains("git could not be used"), "{:?}", after.notes);
-    assert_eq!(told(&snapshotter.changes(&before, &after)), ["M a.rs", "D d.rs", "A new.rs"]);
+    falls_back(&repo, &mut snapshotter, "`git ls-files` failed: ");
 }
 
 #[test]
-fn a_repository_that_vanishes_says_nothing_it_does_not_know() {
+fn whatever_becomes_of_the_repository_changes_are_seen() {
+    type Break<'a> = (&'a str, &'a dyn Fn(&TestRepo));
+    let breaks: [Break; 9] = [
+        ("an index that is broken", &|repo| repo.write(".git/index", "this is not an index")),
+        ("an index that is gone", &|repo| repo.remove(".git/index")),
+        ("a repository that is gone", &|repo| fs::remove_dir_all(repo.at(".git")).unwrap()),
+        ("a repository that is elsewhere", &|repo| {
+            fs::rename(repo.at(".git"), repo.at(".git2")).unwrap();
+            fs::create_dir(repo.at(".git")).unwrap();
+        }),
+        ("a format of the future", &|repo| {
+            repo.git(&["config", "core.repositoryFormatVersion", "99"]);
+        }),
+        ("a work tree elsewhere", &|repo| {
+            repo.git(&["config", "core.worktree", "/nowhere"]);
+        }),
+        ("a tree that is missing", &|repo| {
+            let tree = repo.git(&["rev-parse", "HEAD^{tree}"]);
+            repo.remove(&format!(".git/objects/{}/{}", &tree[..2], &tree[2..]));
+        }),
+        ("settings that cannot be read", &|repo| repo.write(".git/config", "[broken")),
+        ("an index that lies", &|repo| {
+            repo.git(&["add", "-A"]);
+            repo.git(&["commit", "-q", "-m", "hidden"]);
+        }),
+    ];
+    for (what, break_it) in breaks {
+        let repo = TestRepo::new();
+        repo.write("mine.rs", "the user's");
+        let keep = tempfile::tempdir().unwrap();
+        let mut snapshotter = repo.keeping(&keep);
+        let before = snapshotter.snapshot();
+        repo.write("a.rs", "x\n");
+        repo.write("new.rs", "x");
+        repo.remove("d.rs");
+        repo.write("mine.rs", "the agent's");
+        break_it(&repo);
+        let after = snapshotter.snapshot();
+        assert_eq!(after.notes, before.notes, "{what}");
+        let files = told(&snapshotter.changes(&before, &after));
+        let expected = ["M a.rs", "D d.rs", "M mine.rs", "A new.rs"];
+        let moved = files.iter().filter(|line| !line.contains(".git2"));
+        assert_eq!(moved.collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>(), "{what}");
+    }
+}
+
+#[test]
+fn a_repository_that_vanishes_is_not_replaced_by_the_one_around_it() {
     let outer = TestRepo::new();
     fs::create_dir(outer.at("in")).unwrap();
     let inner = outer.at("in");
@@ -151,16 +186,12 @@ fn a_repository_that_vanishes_says_nothing_it_does_not_know() {
     let mut snapshotter = Snapshotter::open(&inner, Settings::default());
     let before = snapshotter.snapshot();
     fs::remove_dir_all(inner.join(".git")).unwrap();
-    let after = snapshotter.snapshot();
-    // The repository around it is not taken for it.
-    assert!(after.notes[0].contains("not a git repository"), "{:?}", after.notes);
-    let changes = snapshotter.changes(&before, &after);
-    assert!(changes.files.is_empty(), "{changes:?}");
-    assert!(
-        changes.notes[0].starts_with("changes here cannot be determined"),
-        "{:?}",
-        changes.notes
-    );
+    assert_eq!(changed(&mut snapshotter, &before), no_changes());
+    fs::write(inner.join("a"), "b").unwrap();
+    assert_eq!(changed(&mut snapshotter, &before), ["M a"]);
+    // Its content went with it.
+    let failed = snapshotter.restore(&before, &["a".into()]);
+    assert_eq!(failed.len(), 1, "{failed:?}");
 }
 
 #[test]
@@ -371,7 +402,7 @@ fn ignored_files_are_told_by_their_times() {
     std::thread::sleep(Duration::from_millis(50));
     repo.write("touched.log", "y");
     repo.write("out/new", "x");
-    let snapshotter = repo.snapshotter();
+    let mut snapshotter = repo.snapshotter();
     for (name, since) in [
         ("old.log", Since::Untouched),
         ("touched.log", Since::Modified),
@@ -398,8 +429,11 @@ fn ignored_files_are_told_by_their_times() {
     fs::create_dir(repo.at("own")).unwrap();
     git(&repo.at("own"), &["init", "-q"]);
     repo.write("own/.gitignore", "*.tmp\n");
+    // A repository that was there at the first look has its own rules.
     let both = ["own/x.tmp", "own/x.log", "y.tmp", "y.log"].map(PathBuf::from);
-    assert_eq!(snapshotter.ignored(&both), ["own/x.tmp", "y.log"].map(PathBuf::from).into());
+    let expected = |names: [&str; 2]| names.map(PathBuf::from).into();
+    assert_eq!(snapshotter.ignored(&both), expected(["own/x.log", "y.log"]));
+    assert_eq!(repo.snapshotter().ignored(&both), expected(["own/x.tmp", "y.log"]));
     assert!(
         snapshotter.is_ignored(Path::new("old.log")) && !snapshotter.is_ignored(Path::new("a.rs"))
     );

@@ -1,6 +1,7 @@
 //! What is done to the history: commits, branches, stashes, merges.
 
 use super::*;
+use std::time::Duration;
 
 #[test]
 fn a_commit_of_what_was_there_is_no_change() {
@@ -113,7 +114,8 @@ fn a_repository_without_a_commit() {
     let before = snapshotter.snapshot();
     repo.commit("first");
     assert_eq!(changed(&mut snapshotter, &before), no_changes());
-    assert!(snapshotter.revision("HEAD~1").unwrap_err().to_string().contains("HEAD~1"));
+    let error = Revision::open(repo.path(), Settings::default(), "HEAD~1").unwrap_err();
+    assert!(error.to_string().contains("HEAD~1"));
 }
 
 #[test]
@@ -174,24 +176,28 @@ fn a_folder_inside_the_repository() {
     assert!(empty.is_dir() && !empty.join("x").exists());
 }
 
+fn revision(repo: &TestRepo, name: &str) -> Revision {
+    Revision::open(repo.path(), Settings::default(), name).unwrap()
+}
+
 #[test]
 fn a_revision_is_a_commit_in_the_work_tree() {
     let repo = TestRepo::new();
     repo.write("new.rs", "new\n");
     repo.write("a.rs", "edited\n");
-    let mut snapshotter = repo.snapshotter();
-    let base = snapshotter.revision("HEAD~1").unwrap();
+    let Revision { mut snapshotter, snapshot: base, committed_at } = revision(&repo, "HEAD~1");
+    assert!(committed_at.is_some());
     let now = snapshotter.snapshot();
     assert_eq!(told(&snapshotter.changes(&base, &now)), ["M a.rs", "A d.rs", "A new.rs"]);
     assert_eq!(snapshotter.content(&base, Path::new("a.rs")).unwrap().unwrap(), b"a\n");
     assert_eq!(snapshotter.content(&base, Path::new("d.rs")).unwrap(), None);
-    let head = snapshotter.revision("HEAD").unwrap();
+    let head = revision(&repo, "HEAD").snapshot;
     assert_eq!(told(&snapshotter.changes(&base, &head)), ["A d.rs"]);
     assert_eq!(told(&snapshotter.changes(&now, &head)), ["M a.rs", "D new.rs"]);
     repo.git(&["stash", "-q", "-u"]);
     assert_eq!(repo.snapshotter().snapshot().id, head.id);
     for bad in ["no-such", "--all", "", "HEAD:a.rs", "-n"] {
-        let error = snapshotter.revision(bad).unwrap_err().to_string();
+        let error = Revision::open(repo.path(), Settings::default(), bad).unwrap_err().to_string();
         assert!(
             error.starts_with(&format!(
                 "revision '{bad}' cannot be found: `git rev-parse` failed: "
@@ -199,8 +205,55 @@ fn a_revision_is_a_commit_in_the_work_tree() {
             "{error}"
         );
     }
-    let error = TestRepo::bare_folder().snapshotter().revision("HEAD").unwrap_err().to_string();
+    let folder = TestRepo::bare_folder();
+    let error = Revision::open(folder.path(), Settings::default(), "HEAD").unwrap_err().to_string();
     assert!(error.contains("not a git repository"), "{error}");
+}
+
+#[test]
+fn nothing_but_the_commit_is_believed_of_a_revision() {
+    let repo = TestRepo::new();
+    repo.write(".gitignore", "*.log\n");
+    repo.write("kept.log", "x");
+    repo.commit("ignore");
+    std::thread::sleep(Duration::from_millis(1100));
+    // The index says that nothing changed, and all ignore rules hide everything.
+    repo.git(&["update-index", "--assume-unchanged", "a.rs"]);
+    repo.git(&["update-index", "--skip-worktree", "d.rs"]);
+    repo.write("a.rs", "edited\n");
+    repo.write("src/b.rs", "edited\n");
+    repo.git(&["add", "src/b.rs"]);
+    repo.write(".gitignore", "*\n");
+    repo.write(".git/info/exclude", "*\n");
+    repo.write(".gitattributes", "* filter=hide\n");
+    repo.git(&["config", "filter.hide.clean", "echo hidden"]);
+    repo.write("new.rs", "new\n");
+    let Revision { mut snapshotter, snapshot: base, .. } = revision(&repo, "HEAD");
+    let expected = ["A .gitattributes", "M .gitignore", "M a.rs", "A new.rs", "M src/b.rs"];
+    assert_eq!(changed(&mut snapshotter, &base), expected);
+    let note = "info/exclude was written since the base, so what it ignores is not";
+    assert_eq!(base.notes, [note]);
+}
+
+#[test]
+fn a_commit_that_was_tampered_with_is_not_believed() {
+    for object in ["HEAD", "HEAD^{tree}", "HEAD:src", "HEAD:src/b.rs"] {
+        let repo = TestRepo::new();
+        let object = repo.git(&["rev-parse", object]);
+        let other = repo.git(&["rev-parse", "HEAD~1^{tree}"]);
+        let path = |oid: &str| repo.at(&format!(".git/objects/{}/{}", &oid[..2], &oid[2..]));
+        fs::remove_file(path(&object)).unwrap();
+        fs::copy(path(&other), path(&object)).unwrap();
+        let opened = Revision::open(repo.path(), Settings::default(), "HEAD");
+        let error = match opened {
+            Err(error) => error.to_string(),
+            Ok(opened) => {
+                let content = opened.snapshotter.content(&opened.snapshot, Path::new("src/b.rs"));
+                content.unwrap_err().to_string()
+            }
+        };
+        assert!(error.contains("is damaged") || error.contains("failed: "), "{error}");
+    }
 }
 
 #[test]

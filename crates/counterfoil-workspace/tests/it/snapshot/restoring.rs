@@ -38,6 +38,19 @@ fn puts_back_bytes_modes_links_and_absence() {
 }
 
 #[test]
+fn a_file_that_had_another_mode_than_in_the_index_is_put_back() {
+    let repo = TestRepo::new();
+    repo.chmod("a.rs", 0o755);
+    let keep = tempfile::tempdir().unwrap();
+    let mut snapshotter = repo.keeping(&keep);
+    let (before, was) = (snapshotter.snapshot(), repo.everything());
+    repo.remove("a.rs");
+    repo.write("a.rs", "edited\n");
+    assert_eq!(snapshotter.restore(&before, &["a.rs".into()]), []);
+    assert_eq!(repo.everything(), was);
+}
+
+#[test]
 fn what_was_committed_meanwhile_is_put_back_in_the_work_tree_only() {
     let repo = TestRepo::new();
     let keep = tempfile::tempdir().unwrap();

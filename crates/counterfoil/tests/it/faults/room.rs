@@ -58,12 +58,25 @@ impl Drop for Disk {
 /// room.
 const PATIENT: &str = "echo '{\"ok\": true}'\ntouch up\nwhile [ ! -e go ]; do sleep 0.02; done\n";
 
+/// Waits until what the agent has printed is in its transcript.
+fn wait_until_printed(project: &ShellProject) {
+    wait_until(TIMEOUT, "the agent is up", || project.repo().join("up").exists().then_some(()));
+    wait_until(TIMEOUT, "its output is kept", || {
+        let runs = std::fs::read_dir(project.state().join("transcripts")).ok()?;
+        let files =
+            runs.flatten().flat_map(|run| std::fs::read_dir(run.path()).into_iter().flatten());
+        let mut texts =
+            files.flatten().filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        texts.any(|text| text == "{\"ok\": true}\n").then_some(())
+    });
+}
+
 #[test]
 fn a_full_disk_stops_the_run_and_room_lets_it_go_on() {
     let project = ShellProject::with_agent("", PATIENT);
     let Some(disk) = Disk::mount(&project, "1m") else { return };
     let live = project.start(&run_arguments("flow.yaml", SHELL_AGENT));
-    wait_until(TIMEOUT, "the agent is up", || project.repo().join("up").exists().then_some(()));
+    wait_until_printed(&project);
     disk.fill();
     project.write("go", "");
     live.wait().expect(
@@ -80,7 +93,7 @@ fn room_that_is_made_in_time_is_enough() {
     let project = ShellProject::with_agent("", PATIENT);
     let Some(disk) = Disk::mount(&project, "1m") else { return };
     let mut live = project.start(&run_arguments("flow.yaml", SHELL_AGENT));
-    wait_until(TIMEOUT, "the agent is up", || project.repo().join("up").exists().then_some(()));
+    wait_until_printed(&project);
     disk.fill();
     let attempt = project.show_last()["run"].as_str().unwrap().to_owned();
     project.write("go", "");

@@ -1,0 +1,207 @@
+//! Compares a work tree with a commit. Nothing but the commit itself is believed, since an agent may
+//! have worked already: not the index, not the attributes, not the ignore rules of the work tree.
+
+use super::base::{Base, BaseFile, BaseRepo, SnapshotData};
+use super::blob::Conversion;
+use super::conversions::{LineEnds, check_attributes, conversions};
+use super::discover::git_dir_of;
+use super::ignore_rules::{FolderTexts, IgnoreRules, IgnoreTexts, read_text};
+use super::repo_path::RepoPath;
+use super::seed::RepositorySettings;
+use super::start::Start;
+use super::{Git, Settings, Snapshot, Snapshotter};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A revision that a work tree cannot be compared with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("revision '{revision}' cannot be found: {reason}")]
+pub struct RevisionError {
+    /// The revision as it was given.
+    pub revision: String,
+    /// The message of git, or why git cannot be used.
+    pub reason: String,
+}
+
+/// A commit as if it were checked out.
+#[derive(Debug)]
+pub struct Revision {
+    /// Takes snapshots to compare with the commit.
+    pub snapshotter: Snapshotter,
+    /// The files of the commit.
+    pub snapshot: Snapshot,
+    /// The time of the commit.
+    pub committed_at: Option<SystemTime>,
+}
+
+impl Revision {
+    /// Opens a folder to compare it with a revision of its repository. The first snapshot reads all
+    /// files.
+    ///
+    /// # Errors
+    ///
+    /// There is no git repository, git does not know the revision, or its objects cannot be read.
+    pub fn open(folder: &Path, settings: Settings, revision: &str) -> Result<Self, RevisionError> {
+        Self::open_with(folder, settings, revision, Git::default())
+    }
+
+    /// Opens a folder with a specific git program.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Revision::open`].
+    pub fn open_with(
+        folder: &Path,
+        settings: Settings,
+        revision: &str,
+        git: Git,
+    ) -> Result<Self, RevisionError> {
+        let taken = SystemTime::now();
+        let error = |reason: &dyn Display| RevisionError {
+            revision: revision.to_owned(),
+            reason: reason.to_string(),
+        };
+        let mut snapshotter = Snapshotter::open_with(folder, settings, git);
+        let Some(location) = snapshotter.location.clone() else {
+            let reason = snapshotter.notes.first().map_or("this is not a git repository", |n| n);
+            return Err(error(&reason));
+        };
+        let commit = format!("{revision}^{{commit}}");
+        let arguments = ["rev-parse", "--verify", "--end-of-options", &commit];
+        let output = snapshotter.git.run(&location, &arguments).map_err(|why| error(&why))?;
+        let commit = output.line().to_string_lossy().into_owned();
+        let settings =
+            RepositorySettings::read(&snapshotter.git, &location).map_err(|why| error(&why))?;
+        let repo = BaseRepo { objects: settings.objects.clone(), format: settings.format };
+        let text = snapshotter.objects.read(&snapshotter.git, &repo, "commit", &commit);
+        let committed_at = committed_at(&text.map_err(|why| error(&why))?);
+        let mut notes = Vec::new();
+        let base = snapshotter
+            .base_of(repo, &commit, settings.line_ends, &mut notes)
+            .map_err(|why| error(&why))?;
+        let exclude = older_text(&settings.exclude, committed_at, &mut notes);
+        let rules = snapshotter.rules_of(&base, settings.global_text(), exclude);
+        let mut start = Start::new(base, rules);
+        start.notes.clone_from(&notes);
+        let base = start.base.clone();
+        snapshotter.start = Some(start);
+        let top = snapshotter.top.clone();
+        let data = SnapshotData { top, base, ..SnapshotData::default() };
+        let id = Some(snapshotter.fingerprint(&data));
+        notes.splice(0..0, snapshotter.notes.iter().cloned());
+        let snapshot = Snapshot { id, taken, notes, data: Arc::new(data) };
+        Ok(Self { snapshotter, snapshot, committed_at })
+    }
+}
+
+impl Snapshotter {
+    /// The files of a commit and of the submodules in it.
+    fn base_of(
+        &self,
+        repo: BaseRepo,
+        commit: &str,
+        lines: LineEnds,
+        notes: &mut Vec<String>,
+    ) -> std::io::Result<Base> {
+        let (mut repos, mut files) = (BTreeMap::new(), Vec::new());
+        let mut open = vec![(RepoPath::top(), repo, commit.to_owned())];
+        while let Some((folder, repo, commit)) = open.pop() {
+            let found = match self.objects.files_of(&self.git, &repo, &commit) {
+                Ok(found) => found,
+                Err(error) if folder == RepoPath::top() => return Err(error),
+                Err(error) => {
+                    notes.push(format!("{folder}: not included: {error}"));
+                    continue;
+                }
+            };
+            for (name, commit) in found.submodules {
+                let name = folder.join(name.bytes());
+                if let Some(git_dir) = git_dir_of(&self.top.join(name.path())) {
+                    let repo = BaseRepo { objects: git_dir.join("objects"), format: repo.format };
+                    open.push((name, repo, commit));
+                }
+            }
+            let conversions = self.conversions_at(&repo, &commit, &found.files, lines);
+            files.extend(found.files.into_iter().map(|(name, blob)| {
+                let conversion = conversions.get(&name).copied().unwrap_or_default();
+                BaseFile { name: folder.join(name.bytes()), blob, conversion }
+            }));
+            repos.insert(folder, repo);
+        }
+        Ok(Base::new(repos, files))
+    }
+
+    /// How the attributes in a commit convert its files.
+    fn conversions_at(
+        &self,
+        repo: &BaseRepo,
+        commit: &str,
+        files: &[(RepoPath, super::blob::Blob)],
+        lines: LineEnds,
+    ) -> BTreeMap<RepoPath, Conversion> {
+        let is_attributes = |(name, _): &(RepoPath, _)| is_named(name, ".gitattributes");
+        if !lines.auto && !files.iter().any(is_attributes) {
+            return BTreeMap::new();
+        }
+        let source = format!("--source={commit}");
+        let arguments = check_attributes(&[&source]);
+        let input = files.iter().flat_map(|(name, _)| [name.bytes(), b"\0"].concat()).collect();
+        // An older git does not know the option. Then no file is converted.
+        let output = self.objects.run(&self.git, repo, &arguments, Some(input));
+        output.map(|output| conversions(&output, lines)).unwrap_or_default()
+    }
+
+    /// The ignore rules of a commit, and those outside of it.
+    fn rules_of(&self, base: &Base, global: String, exclude: String) -> IgnoreRules {
+        let mut folders: BTreeMap<RepoPath, FolderTexts> = BTreeMap::new();
+        for folder in base.repos.keys() {
+            folders.entry(folder.clone()).or_default().is_repository = true;
+        }
+        folders.entry(RepoPath::top()).or_default().exclude = exclude;
+        for file in base.files().iter().filter(|file| is_named(&file.name, ".gitignore")) {
+            let Some(repo) = base.repo_of(&file.name).filter(|_| !file.blob.is_link()) else {
+                continue;
+            };
+            let text = self.objects.read(&self.git, repo, "blob", &file.blob.oid);
+            let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
+            let folder = file.name.folders().next().unwrap_or_else(RepoPath::top);
+            folders.entry(folder).or_default().rules = text;
+        }
+        let texts = IgnoreTexts { global, folders: folders.into_iter().collect() };
+        IgnoreRules::frozen(texts, self.capabilities().ignore_case)
+    }
+}
+
+fn is_named(name: &RepoPath, file: &str) -> bool {
+    name.path().file_name() == Some(OsStr::new(file))
+}
+
+/// The text of a file of the user, unless it was written since the commit: then an agent may have
+/// written it.
+fn older_text(path: &Path, committed_at: Option<SystemTime>, notes: &mut Vec<String>) -> String {
+    let text = read_text(path);
+    let has_rules = text.lines().any(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let changed = path
+        .symlink_metadata()
+        .ok()
+        .and_then(|meta| Some(UNIX_EPOCH + Duration::from_secs(u64::try_from(meta.ctime()).ok()?)));
+    if !has_rules || changed.zip(committed_at).is_some_and(|(changed, base)| changed < base) {
+        return text;
+    }
+    notes.push("info/exclude was written since the base, so what it ignores is not".to_owned());
+    String::new()
+}
+
+/// The time of a commit, by its text.
+fn committed_at(text: &[u8]) -> Option<SystemTime> {
+    let text = String::from_utf8_lossy(text);
+    let line = text.lines().take_while(|line| !line.is_empty());
+    let mut line = line.filter_map(|line| line.strip_prefix("committer "));
+    let seconds = line.next()?.rsplit(' ').nth(1)?.parse().ok()?;
+    UNIX_EPOCH.checked_add(Duration::from_secs(seconds))
+}
