@@ -17,6 +17,7 @@ use counterfoil_flow::{
 };
 use counterfoil_process::StopRequest;
 use counterfoil_worker::{WorkerContext, bundle_contracts, perform_workspace_op};
+use counterfoil_workspace::git;
 use counterfoil_workspace::workspaces::Workspaces;
 use resume::checked_changes;
 use serde_json::{Map, Value};
@@ -117,8 +118,9 @@ impl Engine {
             agents: agents.assigned(),
             budget: workflow.budget.with(&budget),
             repo: repo.display().to_string(),
+            observed: git::repository_top(&repo).unwrap_or(&repo).display().to_string(),
             own: workflow_files_in_repo(&workflow, &workflow_folders, &repo),
-            base: counterfoil_workspace::git::head(&repo),
+            base: git::head(&repo),
         }));
         let at = wall();
         let mut run_state = RunState::default();
@@ -222,6 +224,8 @@ impl Engine {
         let state = self.journal.folder();
         let context =
             WorkerContext::new(&run_state.run, repo, state, agents, contracts, workspaces);
+        // Nobody else is to blame for what we print.
+        context.add_published(counterfoil_process::output_files());
         Arc::new(context.with_workflow_files(run_state.own.clone()).with_workflow(&workflow.name))
     }
 

@@ -375,6 +375,10 @@ pub struct Started {
     pub budget: Budget,
     /// The repository.
     pub repo: String,
+    /// The folder whose files are observed: the top of the git repository, or the folder of the run
+    /// itself without git. Empty in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub observed: String,
     /// The files of the workflow that are in the repository, as relative paths. No agent may change
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

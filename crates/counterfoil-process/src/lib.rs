@@ -14,6 +14,7 @@ mod descendants;
 mod launch;
 #[cfg(target_os = "linux")]
 mod orphans;
+mod output_files;
 mod own_children;
 mod pipes;
 #[cfg(not(target_os = "linux"))]
@@ -28,6 +29,7 @@ mod table;
 mod timeout;
 
 pub use launch::SpawnError;
+pub use output_files::output_files;
 pub use timeout::{InvalidTimeout, parse_timeout};
 
 use std::ffi::OsString;

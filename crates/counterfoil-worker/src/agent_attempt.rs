@@ -3,6 +3,7 @@
 
 use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode};
 use crate::rejected_items::RejectedItems;
+use crate::slow_look::announce_if_slow;
 use counterfoil_agents::agent::{
     Agent, AgentReply, BoxFuture, Message, Prompt, PromptContext, ReplyDetails, ReplyStatus,
     Session, Task,
@@ -84,7 +85,8 @@ pub(crate) async fn run(
     mut verifier: Option<Box<dyn Verifier>>,
 ) -> AttemptResult {
     if let Some(verifier) = &mut verifier {
-        verifier.begin().await;
+        let notice = |line: &str| context.notice(line);
+        announce_if_slow(verifier.begin(), &input.cwd, &notice).await;
     }
     let mut result = converse(&input, agent, context, &mut verifier).await;
     if let Some(mut verifier) = verifier {

@@ -10,6 +10,8 @@ use tokio::sync::watch;
 pub trait AttemptContext: Send + Sync {
     /// Reports that the attempt is alive, and what it is doing.
     fn heartbeat(&self, activity: &str);
+    /// Tells the person who watches the run something that is no event of it.
+    fn notice(&self, line: &str);
     /// The signal that tells the attempt to stop.
     fn stop(&self) -> watch::Receiver<StopRequest>;
     /// Opens a transcript.

@@ -3,7 +3,7 @@
 //! as our own child; it ends with its caller and with the attempt.
 
 use crate::attempt::AttemptContext;
-use crate::checks::{self, CheckPlace};
+use crate::checks::{self, CheckPlace, CheckProgress};
 use counterfoil_agents::check_service::{
     CheckAnswer, CheckCall, CheckService, MAX_CALL_BYTES, receive, send,
 };
@@ -133,9 +133,9 @@ async fn run(
         ));
     }
     let heartbeat = |name: &str, line: &str| context.heartbeat(&format!("check {name}: {line}"));
+    let progress = CheckProgress { heartbeat: &heartbeat, notice: &|line| context.notice(line) };
     let ran =
-        checks::run_all(names, Some(planned.clone()), place, request.stop.clone(), &heartbeat)
-            .await;
+        checks::run_all(names, Some(planned.clone()), place, request.stop.clone(), &progress).await;
     match ran {
         Ok(Some(mut reports)) => match reports.remove(&request.name) {
             Some(report) => CheckAnswer::Report(Box::new(report)),

@@ -3,6 +3,7 @@
 
 use crate::attempt::{AttemptContext, AttemptResult};
 use crate::contracts::ContractLookup;
+use crate::slow_look::announce_if_slow;
 use crate::verification::{CHECK_CACHE, SnapshotterPool, WorkFolder};
 use counterfoil_flow::{
     AttemptOutcome, CheckDefinition, CheckProgram, CheckReport, CheckStatus, ChecksWork, Ended,
@@ -85,7 +86,8 @@ pub(crate) async fn run(
 ) -> AttemptResult {
     let started = Instant::now();
     let heartbeat = |name: &str, line: &str| context.heartbeat(&format!("{name}: {line}"));
-    let ran = run_all(&work.names, work.planned, &place, context.stop(), &heartbeat).await;
+    let progress = CheckProgress { heartbeat: &heartbeat, notice: &|line| context.notice(line) };
+    let ran = run_all(&work.names, work.planned, &place, context.stop(), &progress).await;
     let ended = match ran {
         Ok(Some(checks)) => Ended {
             checks,
@@ -104,13 +106,21 @@ pub(crate) async fn run(
     AttemptResult::new(ended)
 }
 
+/// Who is told what checks are doing.
+pub(crate) struct CheckProgress<'a> {
+    /// Receives the name of a check and its command when it starts.
+    pub(crate) heartbeat: &'a (dyn Fn(&str, &str) + Sync),
+    /// Receives what the person who watches the run should know.
+    pub(crate) notice: &'a (dyn Fn(&str) + Sync),
+}
+
 /// Runs checks one after the other: one report for each name. None if they were stopped.
 pub(crate) async fn run_all(
     names: &[String],
     planned: Option<PlannedChecks>,
     place: &CheckPlace,
     stop: watch::Receiver<StopRequest>,
-    heartbeat: &(dyn Fn(&str, &str) + Sync),
+    progress: &CheckProgress<'_>,
 ) -> Result<Option<BTreeMap<String, CheckReport>>, String> {
     const PANICKED: &str = "reading the workspace failed";
     let (folder, pool, wanted) = (place.folder.clone(), place.snapshotters.clone(), names.to_vec());
@@ -121,7 +131,8 @@ pub(crate) async fn run_all(
         let before = (!planned.checks.is_empty()).then(|| tree.snapshot());
         (tree, before, planned)
     });
-    let (tree, before, planned) = opened.await.map_err(|_| PANICKED.to_owned())?;
+    let opened = announce_if_slow(opened, &place.folder.folder, progress.notice).await;
+    let (tree, before, planned) = opened.map_err(|_| PANICKED.to_owned())?;
     let mut reports = BTreeMap::new();
     let mut tree = Some(tree);
     let mut view = before.and_then(|before| {
@@ -138,7 +149,7 @@ pub(crate) async fn run_all(
             },
             (None, Some(definition), Some(view)) => {
                 let check = check_of(definition);
-                heartbeat(name, &check.run.to_string());
+                (progress.heartbeat)(name, &check.run.to_string());
                 match run_one(&check, &planned.noise, view, place, stop.clone()).await {
                     Some(report) => report,
                     None => {

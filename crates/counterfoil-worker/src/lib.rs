@@ -15,6 +15,7 @@ mod perform;
 mod rejected_items;
 mod same_item;
 mod shell;
+mod slow_look;
 mod verification;
 mod workspace_ops;
 

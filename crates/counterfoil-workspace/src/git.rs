@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -39,13 +40,31 @@ const IDENTITY_VARIABLES: [&str; 2] = ["GIT_AUTHOR_", "GIT_COMMITTER_"];
 const NO_BACKGROUND_CONFIG: [&str; 3] =
     ["core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false"];
 
-/// The top of the repository around a folder, found without starting git. An empty folder called
-/// `.git` is no repository: sandboxes leave such folders behind.
+/// The top of the repository around a folder, found without starting git. As for git, a folder called
+/// `.git` that has no repository in it does not count, and a file of that name that leads nowhere
+/// ends the search.
 pub fn repository_top(folder: &Path) -> Option<&Path> {
-    folder.ancestors().find(|above| {
+    for above in folder.ancestors() {
         let git = above.join(".git");
-        git.is_file() || git.join("HEAD").symlink_metadata().is_ok()
-    })
+        if git.is_dir() {
+            if is_repository(&git) {
+                return Some(above);
+            }
+        } else if git.symlink_metadata().is_ok() {
+            let named = std::fs::read(&git).ok()?;
+            let named = named.strip_prefix(b"gitdir: ")?.trim_ascii_end();
+            return is_repository(&above.join(OsStr::from_bytes(named))).then_some(above);
+        }
+    }
+    None
+}
+
+/// Whether a git folder has what git requires of one. That of a worktree shares the rest with the
+/// repository.
+fn is_repository(git: &Path) -> bool {
+    let exists = |name: &str| git.join(name).symlink_metadata().is_ok();
+    let is_folder = |name: &str| git.join(name).is_dir();
+    exists("HEAD") && (exists("commondir") || (is_folder("objects") && is_folder("refs")))
 }
 
 /// The commit that HEAD points to in a folder. `None` outside of git, and before the first commit.

@@ -176,6 +176,10 @@ impl AttemptContext for LocalAttemptContext {
         self.observer.on_activity(&self.attempt, activity);
     }
 
+    fn notice(&self, line: &str) {
+        self.observer.on_notice(line);
+    }
+
     fn stop(&self) -> watch::Receiver<StopRequest> {
         self.stop.clone()
     }

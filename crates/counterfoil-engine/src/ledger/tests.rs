@@ -55,6 +55,7 @@ fn began(players: &[(&str, &str, Option<&str>)]) -> Event {
         agents: agents.collect(),
         budget: Budget::default(),
         repo: String::new(),
+        observed: String::new(),
         own: Vec::new(),
         base: None,
     }))

@@ -43,6 +43,7 @@ impl Play {
             agents: BTreeMap::new(),
             budget,
             repo: ".".to_owned(),
+            observed: String::new(),
             own: Vec::new(),
             base: None,
         }));

@@ -42,6 +42,7 @@ impl Timed {
             agents: BTreeMap::new(),
             budget: Budget { time_ms: Some(500), ..Budget::default() },
             repo: ".".to_owned(),
+            observed: String::new(),
             own: Vec::new(),
             base: None,
         }));

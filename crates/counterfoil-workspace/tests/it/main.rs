@@ -1,4 +1,5 @@
 //! Snapshots and workspaces.
 
+mod repositories;
 mod snapshot;
 mod workspaces;

@@ -90,12 +90,13 @@ fn effective_claims(contract: &Contract, required: &[String]) -> Result<Vec<Effe
     Ok(claims)
 }
 
-/// The paths that are not part of the agent's work: the state folders, and the file with the
-/// result.
+/// The paths that are not part of the agent's work: the state folders, the file with the result, and
+/// the files that our own output goes to.
 fn excluded_paths(folder: &Path, file: &Path) -> BTreeSet<PathBuf> {
     let repository = repository_top(folder).into_iter();
     let mut excluded: BTreeSet<PathBuf> =
         repository.chain([folder]).map(|folder| folder.join(".counterfoil")).collect();
+    excluded.extend(counterfoil_process::output_files());
     if file.as_os_str() != "-" {
         excluded.extend(std::path::absolute(file).ok().into_iter().chain(file.canonicalize().ok()));
     }

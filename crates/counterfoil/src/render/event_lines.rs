@@ -104,8 +104,12 @@ impl EventFormatter {
         match event {
             Event::RunStarted(started) => {
                 self.started_at = at;
+                let place = match started.observed.as_str() {
+                    "" => String::new(),
+                    folder => format!(" in {}", one_line(folder)),
+                };
                 return Some(format!(
-                    "run {} of {}, {}",
+                    "run {} of {}{place}, {}",
                     started.run,
                     started.workflow,
                     timestamp(at)

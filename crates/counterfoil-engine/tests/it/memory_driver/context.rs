@@ -27,6 +27,8 @@ pub(crate) struct MemoryContext {
 }
 
 impl AttemptContext for MemoryContext {
+    fn notice(&self, _: &str) {}
+
     fn heartbeat(&self, _: &str) {}
 
     fn stop(&self) -> watch::Receiver<StopRequest> {

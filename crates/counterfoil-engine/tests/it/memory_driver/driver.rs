@@ -80,6 +80,7 @@ impl MemoryDriver {
             agents: self.worker.agents().assigned(),
             budget: self.workflow.budget.clone(),
             repo: repo.display().to_string(),
+            observed: String::new(),
             own: Vec::new(),
             base: counterfoil_workspace::git::head(repo),
         }))

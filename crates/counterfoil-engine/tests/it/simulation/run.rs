@@ -126,6 +126,7 @@ impl<'m, C: DriverCore> Run<'m, C> {
             agents: agents.collect(),
             budget: made.workflow.budget.clone(),
             repo: ".".to_owned(),
+            observed: String::new(),
             own: Vec::new(),
             base: None,
         }));

@@ -125,6 +125,7 @@ fn started(workflow: &Workflow, dice: &mut Dice) -> Event {
         agents: BTreeMap::new(),
         budget: workflow.budget.clone(),
         repo: ".".to_owned(),
+        observed: String::new(),
         own: Vec::new(),
         base: None,
     }))

@@ -105,6 +105,7 @@ impl Play {
             agents: BTreeMap::new(),
             budget: Budget::default(),
             repo: ".".to_owned(),
+            observed: String::new(),
             own: Vec::new(),
             base: None,
         }));

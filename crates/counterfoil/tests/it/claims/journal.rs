@@ -50,6 +50,7 @@ pub(crate) fn run_started(run: &str, workflow: &str, spec: &str, model: Option<&
         agents: BTreeMap::from([("worker".to_owned(), player)]),
         budget: Budget::default(),
         repo: "/".to_owned(),
+        observed: String::new(),
         own: Vec::new(),
         base: None,
     }))

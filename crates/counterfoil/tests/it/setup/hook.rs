@@ -165,6 +165,9 @@ fn settings_are_found_above_and_not_beyond_the_repository() {
     };
     assert_eq!(say(&project, &deep), 2);
     project.write("repo/src/deep/.git/HEAD", "ref: refs/heads/main\n");
+    for folder in ["objects", "refs"] {
+        std::fs::create_dir(project.path("repo/src/deep/.git").join(folder)).unwrap();
+    }
     assert_eq!(say(&project, &deep), 0, "a repository inside of it is another project");
     assert_eq!(say(&project, &project.path("nowhere")), 0);
 }

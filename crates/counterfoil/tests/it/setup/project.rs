@@ -16,6 +16,9 @@ impl SetupProject {
             std::fs::create_dir_all(project.root_path(name)).unwrap();
         }
         project.write(project.root_path("repo/.git/HEAD"), "ref: refs/heads/main\n");
+        for folder in ["objects", "refs"] {
+            std::fs::create_dir(project.root_path("repo/.git").join(folder)).unwrap();
+        }
         let (home, bin) = (project.root_path("home"), project.root_path("bin"));
         Self { project: project.with_env("HOME", home).with_env("PATH", bin) }
     }

@@ -6,6 +6,8 @@ mod project;
 mod checks;
 mod conflicts;
 mod crashes;
+mod observed_folder;
+mod own_output;
 mod paths;
 mod protection;
 mod repairs;

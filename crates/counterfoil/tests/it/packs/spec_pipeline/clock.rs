@@ -46,6 +46,7 @@ impl Clocked {
             agents,
             budget: Budget::default(),
             repo: ".".to_owned(),
+            observed: String::new(),
             own: Vec::new(),
             base: None,
         }));
