@@ -154,7 +154,8 @@ pub async fn verify(
     reports.into_iter().flatten().collect()
 }
 
-fn runs_command(effective: &EffectiveClaim) -> bool {
+/// Whether verifying a claim runs a command.
+pub fn runs_command(effective: &EffectiveClaim) -> bool {
     match effective.claim.kind {
         ClaimKind::Command | ClaimKind::Commands => true,
         ClaimKind::Count => effective.claim.run.is_some() || effective.claim.check.is_some(),

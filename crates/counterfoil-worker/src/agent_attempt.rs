@@ -11,7 +11,7 @@ use counterfoil_agents::agent::{
 use counterfoil_agents::check_service::CheckService;
 use counterfoil_agents::result_selection::{ResultCandidates, ResultSelector, SelectedResult};
 use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
-use counterfoil_contract::claim::ClaimReport;
+use counterfoil_contract::claim::{ClaimReport, Verdict};
 use counterfoil_contract::policy::READER_VERSION;
 use counterfoil_contract::{Context, Report, Status, Violation};
 use counterfoil_flow::{
@@ -229,9 +229,9 @@ async fn converse(
                 return AttemptResult::new(Ended { reason, ..ended });
             }
         }
-        let refuted: Vec<ClaimReport> =
+        let blocking: Vec<ClaimReport> =
             claims.iter().filter(|claim| claim.blocks()).cloned().collect();
-        let next = next_step(report, &refuted, repairs, work.bounds.repairs);
+        let next = next_step(report, &blocking, repairs, work.bounds.repairs);
         let ended = match next {
             NextStep::Accept(_) if answer.details.denied_fails && !denied.is_empty() => {
                 let ended = ended(input, AttemptOutcome::Permission, reply, answer.usage);
@@ -255,7 +255,7 @@ async fn converse(
             NextStep::Refute(value) => {
                 "refuted".clone_into(&mut reply.status);
                 Ended {
-                    reason: refutation_reason(&refuted, repairs),
+                    reason: blocking_reason(&blocking, repairs),
                     partial: Some(value),
                     claims,
                     ..ended(input, AttemptOutcome::Claim, reply, answer.usage)
@@ -293,11 +293,18 @@ async fn converse(
     }
 }
 
-/// The reason for an attempt whose result satisfies its contract but has refuted claims.
-fn refutation_reason(refuted: &[ClaimReport], repairs: u32) -> String {
-    let reasons: Vec<String> =
-        refuted.iter().map(|one| format!("{}: {}", one.claim, one.reason)).collect();
-    format!("refuted: {}{}", reasons.join("; "), after_repairs(repairs))
+/// The reason for an attempt whose result satisfies its contract but has claims that block.
+fn blocking_reason(blocking: &[ClaimReport], repairs: u32) -> String {
+    let (refuted, unknown): (Vec<_>, Vec<_>) =
+        blocking.iter().partition(|claim| claim.verdict == Verdict::Refuted);
+    let part = |what: &str, claims: Vec<&ClaimReport>| {
+        let reasons: Vec<String> =
+            claims.iter().map(|one| format!("{}: {}", one.claim, one.reason)).collect();
+        (!reasons.is_empty()).then(|| format!("{what}: {}", reasons.join("; ")))
+    };
+    let parts = [part("refuted", refuted), part("cannot be verified", unknown)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("{}{}", parts.join("; "), after_repairs(repairs))
 }
 
 /// Asks the session for a reply. A session that neither replies nor stops is abandoned.
@@ -410,10 +417,13 @@ enum NextStep {
     Refute(Value),
 }
 
-fn next_step(report: Report, refuted: &[ClaimReport], repairs: u32, max_repairs: u32) -> NextStep {
+fn next_step(report: Report, blocking: &[ClaimReport], repairs: u32, max_repairs: u32) -> NextStep {
+    let is_repairable = blocking.iter().all(ClaimReport::is_repairable);
     match report.value {
-        Some(value) if refuted.is_empty() => NextStep::Accept(value),
-        Some(_) if repairs < max_repairs => NextStep::Repair(Message::Reconsider(refuted.to_vec())),
+        Some(value) if blocking.is_empty() => NextStep::Accept(value),
+        Some(_) if is_repairable && repairs < max_repairs => {
+            NextStep::Repair(Message::Reconsider(blocking.to_vec()))
+        }
         Some(value) => NextStep::Refute(value),
         None if repairs < max_repairs => NextStep::Repair(Message::Correct(Box::new(report))),
         None => NextStep::GiveUp(Box::new(report)),

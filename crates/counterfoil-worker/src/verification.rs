@@ -10,6 +10,7 @@ use crate::contracts::ContractLookup;
 use counterfoil_agents::agent::BoxFuture;
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Evidence, Verdict};
+use counterfoil_contract::text::{display_path, join_limited};
 use counterfoil_process::StopRequest;
 use counterfoil_verify::claims::{self, VerifyConfig, VerifyContext};
 use counterfoil_verify::inventory;
@@ -25,6 +26,9 @@ use tokio::sync::watch;
 
 /// The folder with the outcomes of checks, within the state folder.
 pub(crate) const CHECK_CACHE: &str = "checks";
+
+/// The maximum number of paths that a piece of evidence lists.
+const MAX_LISTED: usize = 20;
 
 /// What to verify for an attempt, and where.
 pub(crate) struct AttemptScope {
@@ -101,11 +105,11 @@ impl WorkspaceVerifier {
     }
 
     /// Observes the workspace again, on a thread that may block.
-    async fn observe_again(&mut self) {
+    async fn observe_again(&mut self, update: fn(&mut WorkspaceObservation, &AttemptScope)) {
         let Some(mut observation) = self.observation.take() else { return };
         let scope = self.scope.clone();
         let observed = tokio::task::spawn_blocking(move || {
-            observation.update(&scope);
+            update(&mut observation, &scope);
             observation
         });
         self.observation = observed.await.ok();
@@ -130,6 +134,12 @@ impl WorkspaceVerifier {
                 scope.protection,
                 some,
             );
+            if !observation.by_checks.is_empty() {
+                let paths = observation.by_checks.iter().map(|path| display_path(path));
+                let changed =
+                    format!("changed while a check ran: {}", join_limited(paths, MAX_LISTED));
+                report.evidence.push(Evidence::new("note", changed));
+            }
             if observation.has_backup && !breaches.is_empty() {
                 let kept =
                     format!("the previous content is kept in {}", scope.backup_folder().display());
@@ -187,7 +197,7 @@ impl Verifier for WorkspaceVerifier {
 
     fn verify<'a>(&'a mut self, value: &'a Value) -> BoxFuture<'a, Vec<ClaimReport>> {
         Box::pin(async move {
-            self.observe_again().await;
+            self.observe_again(WorkspaceObservation::update).await;
             let scope = self.scope.clone();
             let Some(mut observation) = self.observation.take() else {
                 return scope.claims.iter().map(observation_failed).collect();
@@ -222,8 +232,14 @@ impl Verifier for WorkspaceVerifier {
                     report.evidence.push(Evidence::new("note", error.clone()));
                 }
             }
-            reports.extend(self.own_claims(&observation));
             self.observation = Some(observation);
+            if scope.claims.iter().any(claims::runs_command) {
+                self.observe_again(WorkspaceObservation::update_after_checks).await;
+            }
+            match &self.observation {
+                Some(observation) => reports.extend(self.own_claims(observation)),
+                None => return scope.claims.iter().map(observation_failed).collect(),
+            }
             reports
         })
     }
@@ -231,7 +247,7 @@ impl Verifier for WorkspaceVerifier {
     fn finish(&mut self, verified: bool) -> BoxFuture<'_, FinalObservation> {
         Box::pin(async move {
             if !verified {
-                self.observe_again().await;
+                self.observe_again(WorkspaceObservation::update).await;
             }
             let Some(observation) = self.observation.take() else {
                 return FinalObservation::default();

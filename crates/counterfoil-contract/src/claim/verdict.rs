@@ -70,9 +70,20 @@ impl ClaimReport {
         self.field.is_empty()
     }
 
-    /// Whether the step cannot continue: a required claim is refuted.
+    /// Whether the step cannot continue: a required claim is refuted, or it cannot be observed
+    /// whether protected files were changed.
     pub fn blocks(&self) -> bool {
-        self.verdict == Verdict::Refuted && self.policy == ClaimPolicy::Require
+        match self.verdict {
+            Verdict::Refuted => self.policy == ClaimPolicy::Require,
+            Verdict::Unverifiable => self.kind == ClaimKind::Protected,
+            Verdict::Verified | Verdict::Stale => false,
+        }
+    }
+
+    /// Whether another answer of the agent can change that a claim blocks. A workspace that cannot be
+    /// observed stays so.
+    pub fn is_repairable(&self) -> bool {
+        self.verdict == Verdict::Refuted
     }
 }
 

@@ -93,6 +93,8 @@ pub(super) struct WorkspaceObservation {
     /// Those that the last observation found: new ones, and files that could not be restored
     /// before.
     pub(super) fresh: Vec<ForbiddenChange>,
+    /// Those that were changed while the checks of the result ran.
+    pub(super) by_checks: Vec<PathBuf>,
     pub(super) restored: Vec<PathBuf>,
     pub(super) unrestored: Vec<(PathBuf, String)>,
     /// Whether files were backed up before they were restored.
@@ -155,6 +157,7 @@ impl WorkspaceObservation {
             delta: TestDelta::default(),
             breaches: Vec::new(),
             fresh: Vec::new(),
+            by_checks: Vec::new(),
             restored: Vec::new(),
             unrestored: Vec::new(),
             has_backup: false,
@@ -180,6 +183,18 @@ impl WorkspaceObservation {
             self.observed.refresh();
         }
         self.delta = self.observed.test_delta();
+    }
+
+    /// Observes the workspace again after checks ran: what they run may have been written by the
+    /// agent.
+    pub(super) fn update_after_checks(&mut self, scope: &AttemptScope) {
+        let mut all = std::mem::take(&mut self.fresh);
+        self.update(scope);
+        let known: HashSet<&PathBuf> = all.iter().map(|breach| &breach.path).collect();
+        self.fresh.retain(|breach| !known.contains(&breach.path));
+        self.by_checks = self.fresh.iter().map(|breach| breach.path.clone()).collect();
+        all.append(&mut self.fresh);
+        self.fresh = all;
     }
 
     /// Restores protected files. Their current content is backed up first: it may be somebody's

@@ -93,10 +93,9 @@ pub(super) fn retry_reason(claims: &[ClaimReport]) -> Option<String> {
 /// notes.
 pub(crate) fn attempt_details(ended: &Ended) -> Vec<String> {
     let changed = ended.changed.as_ref().filter(|changed| changed.total > 0);
-    let failed = ended
-        .claims
-        .iter()
-        .filter(|claim| matches!(claim.verdict, Verdict::Refuted | Verdict::Stale));
+    let failed = ended.claims.iter().filter(|claim| {
+        matches!(claim.verdict, Verdict::Refuted | Verdict::Stale) || claim.blocks()
+    });
     let lines = changed.map(files_changed).into_iter().chain(failed.map(verdict_line));
     let lines = lines.chain(ended.reply.iter().flat_map(reply_notes));
     lines.chain(super::checks::failing_output(ended)).collect()

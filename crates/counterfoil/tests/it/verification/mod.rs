@@ -15,3 +15,4 @@ mod repositories;
 mod retries;
 mod step_checks;
 mod together;
+mod unobservable;

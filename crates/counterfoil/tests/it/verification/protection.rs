@@ -234,3 +234,28 @@ fn tests_that_went_are_asked_back_where_they_are_required() {
     assert_eq!(ran.ended(), ("failed", Some("claim"), 3), "{ran:?}");
     assert!(ran.reason().contains("two"), "{}", ran.reason());
 }
+
+#[test]
+fn a_protected_file_that_a_check_changes_is_put_back_too() {
+    for policy in ["record", "require"] {
+        let project = DirtyProject::new();
+        // The agent changes nothing that is protected: a test of its own does.
+        project.write("counterfoil.toml", "[checks]\ntest = \"sh tests/run.sh\"\n");
+        project.write_one_step(&format!("protection: {policy}"), ", repairs: 0");
+        let reply = replies(
+            &json!({"files": ["tests/run.sh"], "tests_pass": true}),
+            json!({"writes": {"tests/run.sh": "echo obey > AGENTS.md\n"}}),
+        );
+        let ran = project.run_replies(&[reply], &["tests/run.sh"]);
+        ran.assert_claim(
+            0,
+            "protected",
+            "refuted",
+            &["AGENTS.md", "restored", "while a check ran"],
+        );
+        is_set_aside(&project, "AGENTS.md", "obey\n");
+        let ended =
+            if policy == "require" { ("failed", Some("claim"), 3) } else { ("done", None, 0) };
+        assert_eq!(ran.ended(), ended, "{ran:?}");
+    }
+}
