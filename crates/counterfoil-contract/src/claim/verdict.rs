@@ -70,12 +70,13 @@ impl ClaimReport {
         self.field.is_empty()
     }
 
-    /// Whether the step cannot continue: a required claim is refuted, or it cannot be observed
-    /// whether protected files were changed.
+    /// Whether the step cannot continue: a required claim is refuted or cannot be verified, or it
+    /// cannot be observed whether protected files were changed.
     pub fn blocks(&self) -> bool {
+        let is_required = self.policy == ClaimPolicy::Require;
         match self.verdict {
-            Verdict::Refuted => self.policy == ClaimPolicy::Require,
-            Verdict::Unverifiable => self.kind == ClaimKind::Protected,
+            Verdict::Refuted => is_required,
+            Verdict::Unverifiable => is_required || self.kind == ClaimKind::Protected,
             Verdict::Verified | Verdict::Stale => false,
         }
     }

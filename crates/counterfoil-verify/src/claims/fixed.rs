@@ -1,5 +1,6 @@
 //! Verifies findings that a result reports as fixed: the file of each finding changed, or, where the
-//! finding names further files (`also`), one of these or a new one.
+//! finding names further files (`also`), one of these or a new one. A requested finding without a
+//! file is left out: the workflow says that no file shows whether it is fixed.
 
 use super::VerifyContext;
 use super::assessment::ClaimAssessment;
@@ -37,7 +38,11 @@ pub(super) fn verify(
         }
     };
     let index = ChangeIndex::new(changes);
-    let traced: Vec<TracedFix> = fixes.into_iter().map(|fix| trace(fix, files.as_ref())).collect();
+    let (left_out, traced): (Vec<TracedFix>, Vec<TracedFix>) =
+        fixes.into_iter().map(|fix| trace(fix, files.as_ref())).partition(TracedFix::is_left_out);
+    if traced.is_empty() {
+        return None;
+    }
     let texts: Vec<String> = traced.iter().filter_map(|traced| traced.file.clone()).collect();
     let mut probes = probe_paths(&texts, &state.resolver, &index, context.view).into_iter();
     let assessment: Vec<(TracedFix, Option<Touched>)> = traced
@@ -56,6 +61,11 @@ pub(super) fn verify(
     Some(
         assessment
             .with_evidence(Evidence::new("diff", state.summary(changes)))
+            .with_notes(
+                left_out
+                    .iter()
+                    .map(|fix| format!("{}: no file shows whether it is fixed", fix.name)),
+            )
             .with_notes(changes.notes.clone()),
     )
 }
@@ -93,8 +103,17 @@ struct TracedFix {
     name: String,
     file: Option<String>,
     also: Vec<String>,
+    /// Whether the requested findings are known, and this is one of them.
+    is_requested: bool,
     /// Whether the requested findings are known, and this is none of them.
     is_unknown: bool,
+}
+
+impl TracedFix {
+    /// Whether it was requested without a file, and the result names none.
+    fn is_left_out(&self) -> bool {
+        self.is_requested && self.file.is_none()
+    }
 }
 
 fn fix_name(fix: &ClaimedFix) -> String {
@@ -122,8 +141,9 @@ fn trace(fix: ClaimedFix, requested: Option<&HashMap<String, Requested>>) -> Tra
     let name = fix_name(&fix);
     let known = fix.id.as_ref().and_then(|id| requested?.get(id));
     let is_unknown = requested.is_some() && known.is_none();
+    let is_requested = known.is_some();
     let Requested { file, also } = known.cloned().unwrap_or_default();
-    TracedFix { name, is_unknown, file: file.or(fix.file), also }
+    TracedFix { name, is_requested, is_unknown, file: file.or(fix.file), also }
 }
 
 fn assess(fixes: &[(TracedFix, Option<Touched>)]) -> ClaimAssessment {

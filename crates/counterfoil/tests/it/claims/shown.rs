@@ -5,7 +5,7 @@ use crate::claims::journal::{
     RUN_START, attempt_ended, attempt_started, claim_report, files_claim, frame_opened,
     repair_asked, run_ended, run_started, tests_claim, write_runs,
 };
-use counterfoil::claim::{ClaimKind, ClaimReport, Verdict};
+use counterfoil::claim::{ClaimKind, ClaimPolicy, ClaimReport, Verdict};
 use counterfoil_flow::{AttemptOutcome, Outcome};
 use counterfoil_testkit::TestProject;
 use serde_json::json;
@@ -18,6 +18,7 @@ fn a_night() -> TestProject {
     let project = TestProject::new(PROGRAM);
     let unverifiable = ClaimReport {
         reason: "there is no check 'lint'; add it to [checks] in counterfoil.toml".to_owned(),
+        policy: ClaimPolicy::Record,
         ..claim_report("lint_clean", ClaimKind::Command, Verdict::Unverifiable)
     };
     let wrong = files_claim(

@@ -33,3 +33,19 @@ fn a_step_whose_changes_cannot_be_observed_fails() {
         ran.assert_claim(0, "protected", "unverifiable", &["too much to read"]);
     }
 }
+
+#[test]
+fn a_required_claim_that_cannot_be_verified_fails_the_step() {
+    for (policy, ended) in
+        [("require", ("failed", Some("claim"), 3)), ("record", ("done", None, 0))]
+    {
+        let project = DirtyProject::new();
+        // No check is configured.
+        project.write_one_step("", &format!(", claims: {{ tests_pass: {policy} }}, repairs: 2"));
+        // A second question would find no reply.
+        project.write_script(&[replies(&json!({"files": [], "tests_pass": true}), json!({}))]);
+        let ran = project.run_script();
+        assert_eq!(ran.ended(), ended, "{policy}: {ran:?}");
+        ran.assert_claim(0, "tests_pass", "unverifiable", &["there is no check 'test'"]);
+    }
+}

@@ -178,7 +178,9 @@ fn a_fixer_that_edits_files_and_then_writes_garbage_leaves_its_edits() {
         second.contains("no report of the fixer: ") && second.contains("Its file was changed then"),
         "{second}"
     );
-    assert_eq!(ran.attempt("fix/c1-g1/fix#2")["claims"][0]["verdict"], "unverifiable", "{ran:?}");
+    // What the first attempt changed, the second need not change again: nothing shows who fixed it.
+    let claims = ran.attempt("fix/c1-g1/fix#2")["claims"].to_string();
+    assert!(!claims.contains("outcomes"), "{claims}");
 }
 
 #[test]
