@@ -385,7 +385,9 @@ fn workflow_files_in_repo(workflow: &Workflow, folders: &[PathBuf], repo: &Path)
     let mut own = BTreeSet::new();
     for folder in folders {
         let files = workflow.bundle.files.keys().map(|file| folder.join(file));
-        for path in files.filter_map(|path| path.canonicalize().ok()) {
+        // A contract that is added to a folder of contracts counts as well.
+        let folders = workflow.contract_paths.iter().map(|path| folder.join(path));
+        for path in files.chain(folders).filter_map(|path| path.canonicalize().ok()) {
             own.extend(path.strip_prefix(&repo).ok().and_then(Path::to_str).map(str::to_owned));
         }
     }

@@ -273,6 +273,7 @@ impl<'n> Checker<'n> {
             budget,
             paths,
             checks: self.checks.clone(),
+            contract_paths: decl.contracts.iter().map(|path| path.text.to_owned()).collect(),
             bundle: Bundle {
                 workflow: self.reader.file.to_owned(),
                 files: self.read.clone(),

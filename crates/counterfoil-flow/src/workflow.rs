@@ -44,6 +44,8 @@ pub struct Workflow {
     pub paths: Paths,
     /// The names of the checks that its states run, in the order of the file.
     pub checks: Vec<String>,
+    /// The files and folders that its own contracts come from, relative to the workflow's folder.
+    pub contract_paths: Vec<String>,
     /// The files and contracts of the workflow.
     pub bundle: Bundle,
 }

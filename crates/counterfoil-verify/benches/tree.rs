@@ -6,7 +6,7 @@
 
 use counterfoil_contract::Contract;
 use counterfoil_process::StopRequest;
-use counterfoil_verify::claims::{VerifyConfig, VerifyContext, verify};
+use counterfoil_verify::claims::{CommitsBefore, VerifyConfig, VerifyContext, verify};
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
 use counterfoil_workspace::snapshot::{Revision, Settings, Snapshotter};
 use counterfoil_workspace::workspaces::Workspaces;
@@ -157,6 +157,9 @@ fn verified(folder: &Path, files: usize, round: usize) -> Duration {
         config: &config,
         contracts: &|_| None,
         cache: None,
+        unrestored: &[],
+        may_change: &|_| true,
+        commits_before: &CommitsBefore::Revision("HEAD".to_owned()),
         stop,
         marker: "bench".to_owned(),
         own_files: &ours,

@@ -3,7 +3,8 @@
 
 use crate::claims::{ConfigError, VerifyConfig};
 use crate::config::FILE;
-use crate::workspace_diff::{self, WorkspaceDiff};
+use crate::read_file::read_file;
+use crate::workspace_diff::WorkspaceDiff;
 use counterfoil_workspace::snapshot::{Revision, Settings};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -90,7 +91,7 @@ impl RevisionBaseline {
         let invalid =
             |path: &Path, message: String| ConfigError { path: Some(path.to_owned()), message };
         for path in &candidates {
-            let now = workspace_diff::read_file(path).ok().flatten();
+            let now = read_file(path).ok().flatten();
             let then =
                 self.diff.snapshotter().content(self.diff.before(), path).map_err(|error| {
                     invalid(path, format!("cannot be read at the base: {error}"))

@@ -26,10 +26,13 @@ mod location;
 mod parse_location;
 mod path;
 mod probe;
+mod rerun;
 mod run_check;
 mod state;
 
 pub use crate::config::{Check, CheckCommand, ConfigError, VerifyConfig};
+pub use cache::CheckCache;
+pub use counterfoil_workspace::refs::Refs;
 pub use counterfoil_workspace::snapshot::Since;
 pub use extract::{ExtractError, makes_claim};
 pub use figures::{Figures, FiguresError};
@@ -43,6 +46,7 @@ use counterfoil_workspace::snapshot::Changes;
 use serde_json::Value;
 use state::VerificationState;
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -88,6 +92,54 @@ pub trait WorkspaceView: Send + Sync {
 
     /// When the step began.
     fn started_at(&self) -> Option<SystemTime>;
+
+    /// The repository when the run began, where that is known.
+    fn run_start(&mut self) -> Option<&mut dyn RunStart> {
+        None
+    }
+}
+
+/// A file in an earlier state: its path, and its content if that is not simply what it was at the start.
+pub type EarlierFile = (PathBuf, Option<Vec<u8>>);
+
+/// The repository as it was when the run began, seen from a workspace. Paths are relative to the top
+/// of the repository. Calls may block.
+pub trait RunStart: Send + Sync {
+    /// The files of the workspace that differ from it now.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be determined.
+    fn changed(&mut self) -> Result<Vec<PathBuf>, UnobservableError>;
+
+    /// The content of a file at the start; none if it did not exist.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    fn content(&mut self, path: &Path) -> io::Result<Option<Vec<u8>>>;
+
+    /// Puts files of the workspace into an earlier state: as they were at the start, or with the
+    /// given content. [`RunStart::put_forward`] undoes it, also in a later process.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be written. Then all are as before.
+    fn put_back(&mut self, files: &[EarlierFile]) -> Result<(), String>;
+
+    /// Undoes [`RunStart::put_back`]. Returns the files that could not be written, with the reasons.
+    fn put_forward(&mut self) -> Vec<(PathBuf, String)>;
+}
+
+/// The commits that existed before a step.
+#[derive(Clone, Debug)]
+pub enum CommitsBefore {
+    /// Those that the refs reached when the step began.
+    Refs(Refs),
+    /// Those that a revision reaches. What a step made after it may be part of it as well.
+    Revision(String),
+    /// It is not known which.
+    Unknown(String),
 }
 
 /// Everything that claims are verified against.
@@ -103,8 +155,15 @@ pub struct VerifyContext<'a> {
     pub config: &'a VerifyConfig,
     /// Contracts by id, for artifacts.
     pub contracts: &'a (dyn Fn(&str) -> Option<Arc<Contract>> + Sync),
-    /// The folder in which outcomes of checks are cached; none: every check is run.
-    pub cache: Option<&'a Path>,
+    /// The outcomes of checks that were run before; none: every check is run.
+    pub cache: Option<&'a CheckCache>,
+    /// Protected files that were changed and could not be restored, relative to the folder. A check
+    /// that one of them steers is not run.
+    pub unrestored: &'a [PathBuf],
+    /// Whether the step may change a file that steers checks, given relative to the folder.
+    pub may_change: &'a (dyn Fn(&Path) -> bool + Sync),
+    /// The commits from before the step. Only others verify that a step committed its work.
+    pub commits_before: &'a CommitsBefore,
     /// Signals that the verification must stop.
     pub stop: watch::Receiver<StopRequest>,
     /// Marks the processes of checks, as [`counterfoil_process::ChildSpec::marker`] does.
@@ -158,7 +217,11 @@ pub async fn verify(
 pub fn runs_command(effective: &EffectiveClaim) -> bool {
     match effective.claim.kind {
         ClaimKind::Command | ClaimKind::Commands => true,
-        ClaimKind::Count => effective.claim.run.is_some() || effective.claim.check.is_some(),
+        // A check of the configuration may write the report.
+        ClaimKind::Count => {
+            let claim = &effective.claim;
+            claim.run.is_some() || claim.check.is_some() || claim.report.is_some()
+        }
         _ => false,
     }
 }

@@ -2,9 +2,11 @@
 //! and tests. Decides which changes an agent must not make.
 
 pub mod baseline;
+mod check_files;
 pub mod claims;
 pub mod config;
 pub mod inventory;
 pub mod protect;
+mod read_file;
 pub mod workspace_diff;
 pub mod yaml;

@@ -146,10 +146,31 @@ impl WriteRules {
         named.filter_map(|(_, glob)| literal_prefix(glob)).collect()
     }
 
+    /// Whether `writes` matches a path and contains the name of the file literally: the step is
+    /// meant to change this file.
+    pub fn names(&self, path: &Path) -> bool {
+        let (Some(writes), Some(name)) = (&self.writes, path.file_name()) else { return false };
+        let matching = writes.matching(&Candidate::new(path));
+        matching.into_iter().any(|index| writes.spells_out(index, name))
+    }
+
     /// The forbidden changes, in the order of their paths.
     pub fn violations(&self, changes: &Changes) -> Vec<ForbiddenChange> {
         let forbidden = changes.files.iter().filter_map(|(path, change)| {
             let reason = self.reason_for(path)?;
+            Some(ForbiddenChange { path: path.clone(), change: *change, reason })
+        });
+        forbidden.collect()
+    }
+
+    /// The changes of protected files, in the order of their paths, whatever the step may write.
+    pub fn protected(&self, changes: &Changes) -> Vec<ForbiddenChange> {
+        let forbidden = changes.files.iter().filter_map(|(path, change)| {
+            let glob = self.protecting_glob(&Candidate::new(path));
+            let reason = match glob {
+                Some(glob) => ForbiddenReason::Protected(glob.to_owned()),
+                None => self.default_protection(path, |_| false)?,
+            };
             Some(ForbiddenChange { path: path.clone(), change: *change, reason })
         });
         forbidden.collect()

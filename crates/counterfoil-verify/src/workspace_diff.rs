@@ -1,10 +1,11 @@
 //! The changes of a workspace since a point in time, with and without a run.
 
-use crate::claims::{Since, UnobservableError, WorkspaceView};
+use crate::claims::{EarlierFile, RunStart, Since, UnobservableError, WorkspaceView};
 use crate::inventory::{self, TestDelta};
+use crate::read_file::read_file;
 use counterfoil_workspace::snapshot::{Change, Changes, Snapshot, Snapshotter};
 use std::collections::{BTreeSet, HashSet};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -24,6 +25,8 @@ pub struct WorkspaceDiff {
     /// Whether the tree id was not asked for since the last refresh. Until then, nothing that the
     /// caller did can have changed the workspace.
     is_fresh: bool,
+    /// The repository when the run began, and the file that keeps what is put back to it.
+    run_start: Option<(Snapshot, PathBuf)>,
 }
 
 impl WorkspaceDiff {
@@ -36,7 +39,16 @@ impl WorkspaceDiff {
             now: None,
             changes: Changes::default(),
             is_fresh: false,
+            run_start: None,
         }
+    }
+
+    /// Also compares with the repository when the run began. `put_back` is the file that keeps which
+    /// files are put back to it while a check runs.
+    #[must_use]
+    pub fn with_run_start(mut self, start: Option<Snapshot>, put_back: PathBuf) -> Self {
+        self.run_start = start.map(|start| (start, put_back));
+        self
     }
 
     /// The canonical path of the folder.
@@ -72,6 +84,11 @@ impl WorkspaceDiff {
     /// The identifier of the work tree's content at the last refresh.
     pub fn last_tree_id(&self) -> Option<String> {
         self.now.as_ref().unwrap_or(&self.before).id.clone()
+    }
+
+    /// The snapshot of the last refresh.
+    pub fn last_snapshot(&self) -> Option<Snapshot> {
+        self.now.clone()
     }
 
     /// Why the changes cannot be determined, if they cannot: one of the two snapshots failed.
@@ -197,19 +214,72 @@ impl WorkspaceView for WorkspaceDiff {
     fn started_at(&self) -> Option<SystemTime> {
         self.started_at
     }
+
+    fn run_start(&mut self) -> Option<&mut dyn RunStart> {
+        self.run_start.is_some().then_some(self as &mut dyn RunStart)
+    }
 }
 
-/// The bytes of a regular file, up to one byte more than the inventory parses; none if it does not
-/// exist.
-pub(crate) fn read_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match path.symlink_metadata() {
-        Ok(meta) if meta.is_file() => {}
-        Ok(_) => return Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
+impl RunStart for WorkspaceDiff {
+    fn changed(&mut self) -> Result<Vec<PathBuf>, UnobservableError> {
+        if self.now.is_none() {
+            self.refresh();
+        }
+        if let Some(reason) = self.unobservable_reason() {
+            return Err(UnobservableError { reason: reason.to_owned() });
+        }
+        let (Some((start, _)), Some(now)) = (&self.run_start, &self.now) else {
+            return Ok(Vec::new());
+        };
+        let changes = self.snapshotter.changes(start, now);
+        let from_top = |path: &PathBuf| self.snapshotter.from_top(path);
+        Ok(changes.files.keys().filter_map(from_top).collect())
     }
-    let mut bytes = Vec::new();
-    let max = inventory::MAX_BYTES as u64 + 1;
-    std::fs::File::open(path)?.take(max).read_to_end(&mut bytes)?;
-    Ok(Some(bytes))
+
+    fn content(&mut self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        let Some((start, _)) = &self.run_start else { return Ok(None) };
+        self.snapshotter.content(start, &self.snapshotter.top().join(path))
+    }
+
+    fn put_back(&mut self, files: &[EarlierFile]) -> Result<(), String> {
+        self.refresh();
+        let Some((start, kept)) = self.run_start.clone() else { return Ok(()) };
+        let top = self.snapshotter.top().to_owned();
+        let paths: Vec<PathBuf> = files.iter().map(|(path, _)| top.join(path)).collect();
+        let now = self.now.as_ref().ok_or("the workspace cannot be read")?;
+        // A process that is killed while the files are put back leaves this for the next one.
+        now.save_with_paths(&kept, &paths).map_err(|error| error.to_string())?;
+        let mut failed = Vec::new();
+        for ((_, merged), path) in files.iter().zip(&paths) {
+            match merged {
+                Some(bytes) => {
+                    let written = self.snapshotter.write_file(path, bytes);
+                    failed.extend(written.err().map(|error| (path.clone(), error.to_string())));
+                }
+                None => {
+                    failed.extend(self.snapshotter.restore(&start, std::slice::from_ref(path)));
+                }
+            }
+        }
+        let Some((path, why)) = failed.into_iter().next() else { return Ok(()) };
+        let _ = self.put_forward();
+        Err(format!("{}: {why}", path.display()))
+    }
+
+    fn put_forward(&mut self) -> Vec<(PathBuf, String)> {
+        self.is_fresh = false;
+        let Some((_, kept)) = &self.run_start else { return Vec::new() };
+        put_forward(&mut self.snapshotter, kept)
+    }
+}
+
+/// Undoes what was put back to the start of the run for a check, if a process was killed meanwhile.
+/// Returns the files that could not be written, with the reasons.
+pub fn put_forward(snapshotter: &mut Snapshotter, kept: &Path) -> Vec<(PathBuf, String)> {
+    let Some((now, paths)) = snapshotter.load_with_paths(kept) else { return Vec::new() };
+    let failed = snapshotter.restore(&now, &paths);
+    if failed.is_empty() {
+        let _ = std::fs::remove_file(kept);
+    }
+    failed
 }

@@ -9,6 +9,7 @@ mod merge_base;
 mod patch;
 mod paths;
 pub(crate) mod read;
+mod trusted_programs;
 
 use crate::attempt::{AttemptContext, AttemptResult};
 use counterfoil_flow::{AttemptOutcome, Ended, Usage};

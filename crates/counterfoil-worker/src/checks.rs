@@ -4,17 +4,21 @@
 use crate::attempt::{AttemptContext, AttemptResult};
 use crate::contracts::ContractLookup;
 use crate::slow_look::announce_if_slow;
-use crate::verification::{CHECK_CACHE, SnapshotterPool, WorkFolder};
+use crate::verification::{SnapshotterPool, WorkFolder};
+use counterfoil_contract::text::display_path;
 use counterfoil_flow::{
     AttemptOutcome, CheckDefinition, CheckProgram, CheckReport, CheckStatus, ChecksWork, Ended,
     PlannedChecks, Usage,
 };
 use counterfoil_process::StopRequest;
 use counterfoil_verify::claims::{
-    Check, CheckCommand, CheckRun, VerifyConfig, VerifyContext, run_check,
+    Check, CheckCache, CheckCommand, CheckRun, CommitsBefore, VerifyConfig, VerifyContext,
+    run_check,
 };
 use counterfoil_verify::config::NOISE;
+use counterfoil_verify::protect::WriteRules;
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
+use counterfoil_workspace::snapshot::Snapshot;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +38,12 @@ pub(crate) struct CheckPlace {
     pub(crate) marker: String,
     /// Says whether files that a check changed are restored, because nobody may write there.
     pub(crate) restores: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    /// What is known of checks that were run.
+    pub(crate) cache: Arc<CheckCache>,
+    /// The repository when the run began.
+    pub(crate) run_start: Option<Snapshot>,
+    /// What the step before the checks may write. A check may write anything but protected files.
+    pub(crate) rules: Option<Arc<WriteRules>>,
 }
 
 /// Reads how some checks are configured in a folder; all of them, if no name is given. It blocks.
@@ -137,7 +147,8 @@ pub(crate) async fn run_all(
     let mut tree = Some(tree);
     let mut view = before.and_then(|before| {
         let taken = before.taken;
-        Some(WorkspaceDiff::new(tree.take()?, before, Some(taken)))
+        let diff = WorkspaceDiff::new(tree.take()?, before, Some(taken));
+        Some(diff.with_run_start(place.run_start.clone(), place.folder.put_back_file()))
     });
     let mut stopped = false;
     for name in names {
@@ -151,7 +162,10 @@ pub(crate) async fn run_all(
                 let check = check_of(definition);
                 (progress.heartbeat)(name, &check.run.to_string());
                 match run_one(&check, &planned.noise, view, place, stop.clone()).await {
-                    Some(report) => report,
+                    Some(mut report) => {
+                        report.notes.extend(restore_protected(view, place));
+                        report
+                    }
                     None => {
                         stopped = true;
                         break;
@@ -175,6 +189,27 @@ pub(crate) async fn run_all(
     Ok((!stopped).then_some(reports))
 }
 
+/// Restores the protected files that a check changed, and says so.
+fn restore_protected(view: &mut WorkspaceDiff, place: &CheckPlace) -> Vec<String> {
+    let Some(rules) = &place.rules else { return Vec::new() };
+    view.refresh();
+    let paths: Vec<PathBuf> =
+        rules.protected(view.last_changes()).into_iter().map(|change| change.path).collect();
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    let failed = view.restore(&paths);
+    view.refresh();
+    let stuck = |path: &PathBuf| failed.iter().find(|(other, _)| other == path);
+    let note = |path: &PathBuf| match stuck(path) {
+        None => format!("it changed a protected file: {}; restored", display_path(path)),
+        Some((_, why)) => {
+            format!("it changed a protected file: {}; not restored: {why}", display_path(path))
+        }
+    };
+    paths.iter().map(note).collect()
+}
+
 async fn run_one(
     check: &Check,
     noise: &[String],
@@ -185,7 +220,6 @@ async fn run_one(
     let mut config = VerifyConfig::default();
     config.noise.extend(noise.iter().cloned());
     let (folder, top) = (view.folder().to_owned(), view.top().to_owned());
-    let cache = place.folder.state.join(CHECK_CACHE);
     let own_files = place.folder.published();
     let mut context = VerifyContext {
         folder: &folder,
@@ -193,7 +227,10 @@ async fn run_one(
         view,
         config: &config,
         contracts: &*place.contracts,
-        cache: Some(&cache),
+        cache: Some(&place.cache),
+        unrestored: &[],
+        commits_before: &CommitsBefore::Unknown(String::new()),
+        may_change: &|path| place.rules.as_ref().is_some_and(|rules| rules.names(path)),
         stop,
         marker: place.marker.clone(),
         own_files: &own_files,

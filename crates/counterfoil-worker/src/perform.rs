@@ -7,7 +7,10 @@ use crate::attempt::{AttemptContext, AttemptResult};
 use crate::check_server::CheckServer;
 use crate::checks::{self, CheckPlace};
 use crate::contracts::ContractLookup;
-use crate::verification::{AttemptScope, SnapshotterPool, WorkFolder, WorkspaceVerifier};
+use crate::slow_look::announce_if_slow;
+use crate::verification::{
+    AttemptScope, KnownWork, SnapshotterPool, WorkFolder, WorkspaceVerifier,
+};
 use crate::workspace_ops::perform_workspace_op;
 use crate::{builtin, shell};
 use counterfoil_agents::agent::Agent;
@@ -15,12 +18,19 @@ use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_contract::Context;
 use counterfoil_flow::{
     Access, AgentWork, AttemptRequest, AttemptWork, Budget, Event, FileCheck, WorkspaceOp,
+    WorkspaceOpKind,
 };
+use counterfoil_verify::claims::CheckCache;
 use counterfoil_verify::protect::WriteRules;
+use counterfoil_workspace::git::programs::{self, GitPrograms};
+use counterfoil_workspace::git::{GitError, repository_top};
+use counterfoil_workspace::snapshot::Snapshot;
 use counterfoil_workspace::workspaces::Workspaces;
+use counterfoil_workspace::{Durability, atomic_write_with};
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The folder for temporary files of attempts, within the state folder.
 pub const SCRATCH: &str = "scratch";
@@ -43,6 +53,12 @@ pub struct WorkerContext {
     /// Locked while a commit is made.
     committing: Arc<tokio::sync::Mutex<()>>,
     active: Arc<ActiveFolders>,
+    /// What is known of checks that were run.
+    check_cache: Arc<CheckCache>,
+    /// The repository when the run began.
+    run_start: OnceLock<Snapshot>,
+    /// What the engine itself changed.
+    known_work: Arc<KnownWork>,
 }
 
 /// One attempt to perform.
@@ -78,6 +94,9 @@ impl WorkerContext {
             published: Arc::default(),
             committing: Arc::default(),
             active: Arc::default(),
+            check_cache: Arc::default(),
+            run_start: OnceLock::new(),
+            known_work: Arc::default(),
         }
     }
 
@@ -152,9 +171,31 @@ impl WorkerContext {
         }
     }
 
+    /// The repository when the run began: before the first agent. It blocks.
+    fn run_start(&self) -> &Snapshot {
+        self.run_start.get_or_init(|| {
+            let folder = self.work_folder(&self.repo);
+            trust_programs(&self.repo, &folder.baselines.join("git-programs"));
+            let file = folder.baselines.join("run-start");
+            let mut tree = self.snapshots.take(&folder);
+            let start = tree.load(&file).unwrap_or_else(|| {
+                let start = tree.snapshot();
+                if let Err(error) = start.save(&file) {
+                    tracing::warn!(%error, "the state at the start of the run cannot be kept");
+                }
+                start
+            });
+            self.snapshots.give_back(&self.repo, tree);
+            start
+        })
+    }
+
     /// Where the checks of an attempt run.
     fn check_place(&self, folder: &Path, marker: &str) -> CheckPlace {
         CheckPlace {
+            cache: self.check_cache.clone(),
+            run_start: self.run_start.get().cloned(),
+            rules: None,
             folder: self.work_folder(folder),
             snapshotters: self.snapshots.clone(),
             contracts: self.contracts.clone(),
@@ -202,7 +243,18 @@ impl WorkerContext {
     /// an operation that was performed before, partly or completely. It blocks.
     pub fn workspace_op(&self, op: &WorkspaceOp) -> Event {
         let published = self.published.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        perform_workspace_op(&self.workspaces, &self.run, op, &published)
+        let perform = || perform_workspace_op(&self.workspaces, &self.run, op, &published);
+        if op.kind != WorkspaceOpKind::Merge {
+            return perform();
+        }
+        let worktree = self.work_folder(&self.folder(Some(&op.workspace)));
+        let meanwhile = self.known_work.changed_meanwhile(&worktree, &self.snapshots);
+        let mut done =
+            self.known_work.merging(&self.work_folder(&self.repo), &self.snapshots, perform);
+        if let Event::WorkspaceMerged { notes, .. } = &mut done {
+            notes.extend(meanwhile);
+        }
+        done
     }
 
     /// Removes what was kept to verify the steps of the run. It is over for good.
@@ -246,8 +298,38 @@ impl WorkerContext {
                 others().or_else(|| context_of_writer.concurrent_writer(since))
             }),
             stop: context.stop(),
+            cache: self.check_cache.clone(),
+            run_start: self.run_start.get().cloned(),
+            main: work.workspace.as_ref().map(|_| self.work_folder(&self.repo)),
+            known_work: self.known_work.clone(),
         };
         Ok(Box::new(WorkspaceVerifier::new(scope, self.snapshots.clone())))
+    }
+}
+
+/// Remembers what git of the repository runs when the run begins: nothing else of it is run later.
+fn trust_programs(repo: &Path, file: &Path) {
+    if repository_top(repo).is_none() {
+        return;
+    }
+    let kept = std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let programs = kept.map_or_else(
+        || {
+            let programs = GitPrograms::read(repo)?;
+            let bytes = serde_json::to_vec(&programs).unwrap_or_default();
+            let written = std::fs::create_dir_all(file.parent().unwrap_or(file)).and_then(|()| {
+                atomic_write_with(file, Durability::Unsynced, |file| file.write_all(&bytes))
+            });
+            if let Err(error) = written {
+                tracing::warn!(%error, "the settings of git cannot be kept");
+            }
+            Ok::<_, GitError>(programs)
+        },
+        Ok,
+    );
+    match programs {
+        Ok(programs) => programs::trust(repo, programs),
+        Err(error) => tracing::warn!(%error, "the settings of git cannot be read"),
     }
 }
 
@@ -262,6 +344,17 @@ pub async fn perform(
     let AttemptRequest { attempt: id, first, work, .. } = start;
     let marker = format!("{}/{id}", worker.run);
     let folder = worker.folder(work.workspace());
+    // Commands of the workflow may set the project up before the first agent.
+    if matches!(work, AttemptWork::Agent(_)) {
+        let first = worker.clone();
+        let looked = tokio::task::spawn_blocking(move || drop(first.run_start().id.clone()));
+        let notice = |line: &str| context.notice(line);
+        let _ = announce_if_slow(looked, &worker.repo, &notice).await;
+    }
+    if !matches!(work, AttemptWork::Agent(_) | AttemptWork::Read(_) | AttemptWork::Changes(_)) {
+        // A command or a check may change the worktree.
+        worker.known_work.left(&folder, None);
+    }
     match work {
         AttemptWork::Command(work) => shell::run(id, marker, *work, folder, context).await,
         AttemptWork::Read(work) => {
@@ -279,7 +372,13 @@ pub async fn perform(
             builtin::commit::commit(id, marker, *work, repo, context).await
         }
         AttemptWork::Checks(work) => {
-            let place = worker.check_place(&folder, &marker);
+            let mut place = worker.check_place(&folder, &marker);
+            let rules =
+                WriteRules::new(work.writes.as_deref(), &work.protect, &worker.workflow_files);
+            match rules {
+                Ok(rules) => place.rules = Some(Arc::new(rules)),
+                Err(error) => return AttemptResult::failed(&id, error.to_string()),
+            }
             checks::run(id, *work, place, context).await
         }
         AttemptWork::Agent(work) => {

@@ -3,6 +3,7 @@
 //! `counterfoil-verify`.
 
 mod backup;
+mod elsewhere;
 mod observation;
 
 use crate::agent_attempt::{FinalObservation, Verifier};
@@ -12,10 +13,13 @@ use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Evidence, Verdict};
 use counterfoil_contract::text::{display_path, join_limited};
 use counterfoil_process::StopRequest;
-use counterfoil_verify::claims::{self, VerifyConfig, VerifyContext};
+use counterfoil_verify::claims::{self, CheckCache, VerifyConfig, VerifyContext};
 use counterfoil_verify::inventory;
 use counterfoil_verify::protect::{self, WriteRules};
+use counterfoil_workspace::snapshot::Snapshot;
 use counterfoil_workspace::workspaces::{readable_name, run_name};
+use elsewhere::Elsewhere;
+pub(crate) use elsewhere::KnownWork;
 use observation::WorkspaceObservation;
 pub(crate) use observation::{SnapshotterPool, WorkFolder};
 use serde_json::Value;
@@ -23,9 +27,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::sync::watch;
-
-/// The folder with the outcomes of checks, within the state folder.
-pub(crate) const CHECK_CACHE: &str = "checks";
 
 /// The maximum number of paths that a piece of evidence lists.
 const MAX_LISTED: usize = 20;
@@ -55,6 +56,14 @@ pub(crate) struct AttemptScope {
     pub(crate) concurrent_writer: Box<dyn Fn(SystemTime) -> Option<String> + Send + Sync>,
     /// The signal that stops running checks.
     pub(crate) stop: watch::Receiver<StopRequest>,
+    /// What is known of checks that were run.
+    pub(crate) cache: Arc<CheckCache>,
+    /// The repository when the run began.
+    pub(crate) run_start: Option<Snapshot>,
+    /// The main work tree, if the attempt works in a worktree.
+    pub(crate) main: Option<WorkFolder>,
+    /// What the engine itself changed.
+    pub(crate) known_work: Arc<KnownWork>,
 }
 
 impl AttemptScope {
@@ -72,6 +81,13 @@ impl AttemptScope {
     fn baseline(&self) -> PathBuf {
         let (run, _) = self.run_and_attempt();
         baselines(&self.folder.state, run).join(readable_name(&self.first, &[run, &self.first]))
+    }
+
+    /// The file with the refs before the first attempt.
+    fn refs_file(&self) -> PathBuf {
+        let mut file = self.baseline().into_os_string();
+        file.push(".refs");
+        file.into()
     }
 
     /// The folder for backups of files that were overwritten when protected files were restored.
@@ -97,11 +113,13 @@ pub(crate) struct WorkspaceVerifier {
     snapshotters: Arc<SnapshotterPool>,
     /// `None` while a blocking thread works with it.
     observation: Option<WorkspaceObservation>,
+    /// The main work tree, if the attempt works in a worktree.
+    elsewhere: Option<Arc<Elsewhere>>,
 }
 
 impl WorkspaceVerifier {
     pub(crate) fn new(scope: AttemptScope, snapshotters: Arc<SnapshotterPool>) -> Self {
-        Self { scope: Arc::new(scope), snapshotters, observation: None }
+        Self { scope: Arc::new(scope), snapshotters, observation: None, elsewhere: None }
     }
 
     /// Observes the workspace again, on a thread that may block.
@@ -113,6 +131,19 @@ impl WorkspaceVerifier {
             observation
         });
         self.observation = observed.await.ok();
+    }
+
+    /// Notes what happened outside of a worktree while the agent worked in it.
+    async fn look_elsewhere(&mut self) {
+        let Some(elsewhere) = self.elsewhere.clone() else { return };
+        let Some(mut observation) = self.observation.take() else { return };
+        let (scope, snapshotters) = (self.scope.clone(), self.snapshotters.clone());
+        let looked = tokio::task::spawn_blocking(move || {
+            observation.notes.extend(elsewhere.notes(&snapshotters, &scope.known_work));
+            scope.known_work.left(&scope.folder.folder, observation.observed.last_snapshot());
+            observation
+        });
+        self.observation = looked.await.ok();
     }
 
     /// The engine's own claims, which apply to every attempt.
@@ -187,11 +218,17 @@ impl Verifier for WorkspaceVerifier {
     fn begin(&mut self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let (scope, snapshotters) = (self.scope.clone(), self.snapshotters.clone());
-            self.observation = tokio::task::spawn_blocking(move || {
-                WorkspaceObservation::begin(&snapshotters, &scope)
-            })
-            .await
-            .ok();
+            let begun = tokio::task::spawn_blocking(move || {
+                let meanwhile = scope.known_work.changed_meanwhile(&scope.folder, &snapshotters);
+                let mut observation = WorkspaceObservation::begin(&snapshotters, &scope);
+                observation.notes.extend(meanwhile);
+                let main = scope.main.clone();
+                let elsewhere = main.map(|main| Arc::new(Elsewhere::begin(main, &snapshotters)));
+                (observation, elsewhere)
+            });
+            if let Ok((observation, elsewhere)) = begun.await {
+                (self.observation, self.elsewhere) = (Some(observation), elsewhere);
+            }
         })
     }
 
@@ -207,15 +244,20 @@ impl Verifier for WorkspaceVerifier {
             let config = observation.config.clone();
             let none = VerifyConfig::default();
             let concurrent_writer = observation.concurrent_writer.clone();
+            let commits_before = observation.commits_before.clone();
             let ours = scope.folder.published();
-            let cache = scope.folder.state.join(CHECK_CACHE);
+            let unrestored: Vec<PathBuf> =
+                observation.unrestored.iter().map(|(path, _)| path.clone()).collect();
             let mut context = VerifyContext {
                 folder: &folder,
                 top: &top,
                 view: &mut observation.observed,
                 config: config.as_ref().unwrap_or(&none),
                 contracts: &*scope.contracts,
-                cache: Some(&cache),
+                cache: Some(&scope.cache),
+                unrestored: &unrestored,
+                may_change: &|path| scope.rules.names(path),
+                commits_before: &commits_before,
                 stop: scope.stop.clone(),
                 marker: scope.marker.clone(),
                 own_files: &ours,
@@ -249,6 +291,7 @@ impl Verifier for WorkspaceVerifier {
             if !verified {
                 self.observe_again(WorkspaceObservation::update).await;
             }
+            self.look_elsewhere().await;
             let Some(observation) = self.observation.take() else {
                 return FinalObservation::default();
             };

@@ -3,6 +3,7 @@
 //! Everything in this crate that needs git goes through a [`GitCommand`]. Only a command that is to
 //! be [supervised](GitCommand::into_child_spec) runs with the user's hooks and settings.
 
+pub mod programs;
 mod quote;
 pub mod recent_writes;
 
@@ -65,6 +66,24 @@ fn is_repository(git: &Path) -> bool {
     let exists = |name: &str| git.join(name).symlink_metadata().is_ok();
     let is_folder = |name: &str| git.join(name).is_dir();
     exists("HEAD") && (exists("commondir") || (is_folder("objects") && is_folder("refs")))
+}
+
+/// The git folder that all work trees of the repository around a folder share, found without starting
+/// git.
+fn common_git_folder(folder: &Path) -> Option<PathBuf> {
+    let top = repository_top(folder)?;
+    let git = top.join(".git");
+    let own = if git.is_dir() {
+        git
+    } else {
+        let named = std::fs::read(&git).ok()?;
+        top.join(OsStr::from_bytes(named.strip_prefix(b"gitdir: ")?.trim_ascii_end()))
+    };
+    let common = match std::fs::read(own.join("commondir")) {
+        Ok(named) => own.join(OsStr::from_bytes(named.trim_ascii_end())),
+        Err(_) => own,
+    };
+    common.canonicalize().ok()
 }
 
 /// The commit that HEAD points to in a folder. `None` outside of git, and before the first commit.
@@ -302,6 +321,7 @@ impl GitCommand {
     }
 
     fn start(&self) -> Result<Child, GitError> {
+        let overrides = programs::overrides(&self.folder, &self.name())?;
         let mut command = Command::new(&self.program);
         for (key, _) in std::env::vars_os() {
             if !self.passes(&key) {
@@ -309,7 +329,8 @@ impl GitCommand {
             }
         }
         command.args(["--no-optional-locks", "--no-pager"]);
-        for setting in SAFE_CONFIG.into_iter().chain(self.config.iter().map(String::as_str)) {
+        let settings = overrides.iter().chain(&self.config).map(String::as_str);
+        for setting in settings.chain(SAFE_CONFIG) {
             command.args(["-c", setting]);
         }
         command

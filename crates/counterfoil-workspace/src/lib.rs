@@ -4,6 +4,7 @@
 mod atomic_write;
 pub mod git;
 pub mod path;
+pub mod refs;
 pub mod snapshot;
 pub mod workspaces;
 

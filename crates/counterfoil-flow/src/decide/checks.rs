@@ -1,10 +1,10 @@
 //! The project's checks: once before the first step of a run, and as a part of steps.
 
-use super::enter::Entry;
+use super::enter::{Entry, protected_paths};
 use super::{AttemptRequest, AttemptWork, Command, path_of};
 use crate::event::PlannedChecks;
 use crate::run_state::{Frame, RunState, join};
-use crate::workflow::{State, Workflow};
+use crate::workflow::{State, Step, Workflow};
 use serde::{Deserialize, Serialize};
 
 /// The path of the checks before the first step.
@@ -25,6 +25,12 @@ pub struct ChecksWork {
     pub base: bool,
     /// The workspace; the repository, if there is none.
     pub workspace: Option<String>,
+    /// Globs of the paths that the agent of the step may write.
+    #[serde(default)]
+    pub writes: Option<Vec<String>>,
+    /// Globs of the paths that nobody may write, in addition to those that are always protected.
+    #[serde(default)]
+    pub protect: Vec<String>,
 }
 
 /// Whether a state has checks that must be run before it is left.
@@ -50,6 +56,9 @@ pub(super) fn after_step(
         planned: frame.planned_checks.clone(),
         base: false,
         workspace: run.workspace_of(frame).map(str::to_owned),
+        writes: written_by(workflow, state),
+        // Where it cannot be rendered, the step that comes before the checks fails.
+        protect: protected_paths(workflow, run).unwrap_or_default(),
     };
     start(run, id, frame, path, work)
 }
@@ -64,9 +73,21 @@ pub(super) fn at_base(
     if frame.parent.is_some() || workflow.checks.is_empty() || run.base_checks.is_some() {
         return None;
     }
-    let work =
-        ChecksWork { names: workflow.checks.clone(), planned: None, base: true, workspace: None };
+    let work = ChecksWork {
+        names: workflow.checks.clone(),
+        planned: None,
+        base: true,
+        workspace: None,
+        writes: None,
+        protect: protected_paths(workflow, run).unwrap_or_default(),
+    };
     Some(start(run, id, frame, vec![BASE.to_owned(), CHECKS.to_owned()], work))
+}
+
+/// The globs of the paths that the agent of a state may write.
+fn written_by(workflow: &Workflow, state: &State) -> Option<Vec<String>> {
+    let Step::Agent(dispatch) = &state.kind else { return None };
+    workflow.agents.get(&dispatch.agent)?.writes.clone()
 }
 
 fn start(run: &RunState, id: &str, frame: &Frame, path: Vec<String>, work: ChecksWork) -> Command {

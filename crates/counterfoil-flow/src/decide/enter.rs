@@ -379,7 +379,7 @@ impl Entry<'_> {
             let policies = &dispatch.claims.policies;
             work.claims = verified_claims(&dispatch.claims, &scope)?;
             work.writes.clone_from(&role.writes);
-            work.protect = self.protected()?;
+            work.protect = protected_paths(self.workflow, self.run)?;
             (work.protected, work.tests) = (policies.protected, policies.tests);
         }
         Ok(self.start(AttemptWork::Agent(Box::new(work))))
@@ -407,38 +407,6 @@ impl Entry<'_> {
             checks,
             not_before: self.not_before,
         })
-    }
-
-    /// The globs of paths that no agent may write, rendered with the values of the main frame.
-    fn protected(&self) -> Result<Vec<String>, String> {
-        let patterns = &self.workflow.paths.protect;
-        let root = self.run.frames.get("").filter(|_| !patterns.is_empty());
-        let Some(scope) = root.and_then(|root| EvalScope::new(self.workflow, self.run, root))
-        else {
-            return Ok(Vec::new());
-        };
-        let rendered = patterns.iter().filter_map(|pattern| {
-            let source = pattern.source();
-            let known = |name: String| Some((name.clone(), scope.value(&name)?.clone()));
-            let values: BTreeMap<String, Value> =
-                pattern.reads().into_iter().filter_map(known).collect();
-            // An exception with an empty value would match everything.
-            if source.starts_with('!') && values.values().any(|value| value == "") {
-                return None;
-            }
-            let values =
-                values.into_iter().map(|(name, value)| (name, escape_glob(value))).collect();
-            let rendered = scope.render(pattern, &values);
-            Some(match rendered {
-                // Only the text of the workflow can make an exception, not a value.
-                Ok(glob) if glob.starts_with('!') && !source.starts_with('!') => {
-                    Ok(format!("\\{glob}"))
-                }
-                Ok(glob) => Ok(glob),
-                Err(why) => Err(format!("`protect` cannot be rendered: {why}")),
-            })
-        });
-        rendered.collect()
     }
 
     /// The workspace of the frame, or of a parent frame.
@@ -536,4 +504,34 @@ impl Entry<'_> {
             order.into_iter().map(|at| std::mem::take(&mut items[at].value)).collect();
         super::transitions::next(workflow, run, id, frame, state, &json!({"items": sorted}))
     }
+}
+
+/// The globs of paths that no agent may write, rendered with the values of the main frame.
+pub(super) fn protected_paths(workflow: &Workflow, run: &RunState) -> Result<Vec<String>, String> {
+    let patterns = &workflow.paths.protect;
+    let root = run.frames.get("").filter(|_| !patterns.is_empty());
+    let Some(scope) = root.and_then(|root| EvalScope::new(workflow, run, root)) else {
+        return Ok(Vec::new());
+    };
+    let rendered = patterns.iter().filter_map(|pattern| {
+        let source = pattern.source();
+        let known = |name: String| Some((name.clone(), scope.value(&name)?.clone()));
+        let values: BTreeMap<String, Value> =
+            pattern.reads().into_iter().filter_map(known).collect();
+        // An exception with an empty value would match everything.
+        if source.starts_with('!') && values.values().any(|value| value == "") {
+            return None;
+        }
+        let values = values.into_iter().map(|(name, value)| (name, escape_glob(value))).collect();
+        let rendered = scope.render(pattern, &values);
+        Some(match rendered {
+            // Only the text of the workflow can make an exception, not a value.
+            Ok(glob) if glob.starts_with('!') && !source.starts_with('!') => {
+                Ok(format!("\\{glob}"))
+            }
+            Ok(glob) => Ok(glob),
+            Err(why) => Err(format!("`protect` cannot be rendered: {why}")),
+        })
+    });
+    rendered.collect()
 }

@@ -2,8 +2,9 @@
 //! output. Processes that it leaves behind are killed.
 
 use super::allow;
-use super::cache::{self, CachedOutcome};
+use super::cache::CachedOutcome;
 use super::excerpt::{Focus, MAX_EXCERPT_BYTES, excerpt};
+use super::rerun;
 use super::state::VerificationState;
 use super::{Figures, VerifyContext};
 use crate::config::{Check, CheckCommand};
@@ -56,13 +57,39 @@ pub(super) struct CheckOutcome {
     pub(super) changed: Option<Vec<String>>,
     /// Remarks, such as a report that cannot be read.
     pub(super) notes: Vec<String>,
+    /// The files that were put back to the start of the run for this outcome, as text.
+    pub(super) put_back: Option<String>,
 }
 
 impl CheckOutcome {
+    /// An outcome without output.
+    fn empty(check: &Check, status: CheckStatus) -> Self {
+        Self {
+            line: check.run.to_string(),
+            status,
+            tail: String::new(),
+            excerpt: String::new(),
+            figures: None,
+            wall_ms: 0,
+            from_cache: false,
+            changed: None,
+            notes: Vec::new(),
+            put_back: None,
+        }
+    }
+
+    /// How the check exited, as text after "it".
+    pub(super) fn exited(&self, code: i32) -> String {
+        match &self.put_back {
+            None => format!("exited with {code}"),
+            Some(files) => format!("exited with {code} with {files} as when the run began"),
+        }
+    }
+
     /// The outcome as evidence for a claim report.
     pub(super) fn evidence(&self) -> Evidence {
         let status = match &self.status {
-            CheckStatus::Exited(code) => format!("`{}` exited with {code}", self.line),
+            CheckStatus::Exited(code) => format!("`{}` {}", self.line, self.exited(*code)),
             CheckStatus::TimedOut(after) => {
                 format!("`{}` took longer than {}", self.line, super::format::seconds(*after))
             }
@@ -119,37 +146,59 @@ async fn run_on_tree(
     state: &VerificationState,
     context: &mut VerifyContext<'_>,
 ) -> CheckOutcome {
-    let line = check.run.to_string();
-    let empty = |status: CheckStatus| CheckOutcome {
-        line: line.clone(),
-        status,
-        tail: String::new(),
-        excerpt: String::new(),
-        figures: None,
-        wall_ms: 0,
-        from_cache: false,
-        changed: None,
-        notes: Vec::new(),
-    };
+    let not_run = |why: String| CheckOutcome::empty(check, CheckStatus::CouldNotRun(why));
     if !context.run_commands {
-        return empty(CheckStatus::CouldNotRun("commands are disabled".to_owned()));
+        return not_run("commands are disabled".to_owned());
     }
-    let entry = match (context.cache, &tree) {
-        (Some(folder), Some(tree)) => Some(cache::entry_path(folder, check, context.folder, tree)),
-        _ => None,
-    };
-    if let Some(cached) = entry.as_deref().and_then(cache::get) {
+    if let Some(why) = rerun::unrestored_script(check, context) {
+        return not_run(why);
+    }
+    let cached = context.cache.zip(tree.as_deref());
+    if let Some(cached) = cached.and_then(|(cache, tree)| cache.get(check, context.folder, tree)) {
         return CheckOutcome {
-            status: CheckStatus::Exited(cached.exit_code),
-            excerpt: if cached.excerpt.is_empty() { cached.tail.clone() } else { cached.excerpt },
+            excerpt: cached.excerpt,
             tail: cached.tail,
             figures: cached.figures,
             wall_ms: cached.wall_ms,
+            notes: cached.notes,
+            put_back: cached.put_back,
             from_cache: true,
-            ..empty(CheckStatus::Stopped)
+            ..CheckOutcome::empty(check, CheckStatus::Exited(cached.exit_code))
         };
     }
     let before = context.view.changes().cloned();
+    let mut outcome = execute(check, before.as_ref().ok(), state, context).await;
+    let after = context.view.tree_id();
+    if tree != after {
+        outcome.changed = changed_files(before.as_ref().ok(), context.view.changes().ok(), state);
+    }
+    let changed = outcome.changed.take();
+    let outcome = rerun::with_start_versions(check, outcome, state, context).await;
+    let outcome = CheckOutcome { changed, ..outcome };
+    if let (CheckStatus::Exited(code), Some((cache, tree)), None) =
+        (&outcome.status, context.cache.zip(tree.as_deref()), &outcome.changed)
+    {
+        let cached = CachedOutcome {
+            exit_code: *code,
+            tail: outcome.tail.clone(),
+            figures: outcome.figures,
+            wall_ms: outcome.wall_ms,
+            excerpt: outcome.excerpt.clone(),
+            notes: outcome.notes.clone(),
+            put_back: outcome.put_back.clone(),
+        };
+        cache.put(check, context.folder, tree, cached);
+    }
+    outcome
+}
+
+/// Runs the command of a check, whatever is known of it.
+pub(super) async fn execute(
+    check: &Check,
+    before: Option<&Changes>,
+    state: &VerificationState,
+    context: &VerifyContext<'_>,
+) -> CheckOutcome {
     let mut capture = OutputCapture::default();
     let spawn = ChildSpec {
         argv: check.run.argv().into_iter().map(Into::into).collect(),
@@ -173,9 +222,10 @@ async fn run_on_tree(
         marker: context.marker.clone(),
         timeouts: Timeouts { total: Some(check.timeout), ..Timeouts::default() },
     };
-    let started = std::time::SystemTime::now();
+    let report_before = check.report.as_ref().map(|report| report_identity(report, state));
     let ended = supervise(spawn, &mut capture, context.stop.clone()).await;
-    let mut outcome = CheckOutcome { tail: capture.tail(), ..empty(CheckStatus::Stopped) };
+    let mut outcome =
+        CheckOutcome { tail: capture.tail(), ..CheckOutcome::empty(check, CheckStatus::Stopped) };
     match ended {
         Ok(ended) => {
             outcome.wall_ms = u64::try_from(ended.wall.as_millis()).unwrap_or(u64::MAX);
@@ -197,12 +247,12 @@ async fn run_on_tree(
             }
         }
         Err(error) => {
-            outcome.status = status_of_spawn_error(&error, check, before.as_ref().ok(), state);
+            outcome.status = status_of_spawn_error(&error, check, before, state);
         }
     }
     if let CheckStatus::Exited(code) = outcome.status
         && NOT_RUN_EXIT_CODES.contains(&code)
-        && !is_changed_program(&check.run, before.as_ref().ok(), state)
+        && !is_changed_program(&check.run, before, state)
     {
         outcome.status = CheckStatus::CouldNotRun(match capture.last_line() {
             Some(last) => {
@@ -217,32 +267,13 @@ async fn run_on_tree(
     let focus = if outcome.status == CheckStatus::Exited(0) { Focus::End } else { Focus::Failures };
     outcome.excerpt = excerpt(&capture.output(), focus, MAX_EXCERPT_BYTES);
     outcome.figures = capture.figures();
-    if let Some(report) = &check.report {
-        match report_figures(report, started, state) {
+    if let (Some(report), Some(before)) = (&check.report, report_before) {
+        match report_figures(report, before.as_ref(), state) {
             Ok(figures) => outcome.figures = Some(figures),
             Err(why) => outcome.notes.push(format!(
                 "its report {} cannot be used: {why}",
                 super::format::display_text(report)
             )),
-        }
-    }
-    let after = context.view.tree_id();
-    if tree != after {
-        outcome.changed = changed_files(before.as_ref().ok(), context.view.changes().ok(), state);
-    }
-    if let (CheckStatus::Exited(code), Some(entry), None) =
-        (&outcome.status, entry, &outcome.changed)
-    {
-        let cached = CachedOutcome {
-            exit_code: *code,
-            tail: outcome.tail.clone(),
-            figures: outcome.figures,
-            wall_ms: outcome.wall_ms,
-            excerpt: outcome.excerpt.clone(),
-        };
-        // Without an entry the check is run again next time.
-        if let Err(error) = cache::put(&entry, &cached) {
-            tracing::debug!(%error, entry = %entry.display(), "the outcome of a check was not cached");
         }
     }
     outcome
@@ -286,17 +317,26 @@ fn is_changed_program(
     changes.is_some_and(|changes| changes.files.contains_key(&path))
 }
 
+/// What tells whether a report was written: the file, and when its status last changed. A program
+/// cannot set that time.
+fn report_identity(report: &str, state: &VerificationState) -> Option<(u64, u64, i64, i64)> {
+    let super::path::ResolvedPath::Inside(path, _) = state.resolver.resolve(report) else {
+        return None;
+    };
+    super::probe::status_identity(&state.resolver, &path)
+}
+
+/// The figures of a report that the check wrote.
 fn report_figures(
     report: &str,
-    started: std::time::SystemTime,
+    before: Option<&(u64, u64, i64, i64)>,
     state: &VerificationState,
 ) -> Result<Figures, String> {
     let super::path::ResolvedPath::Inside(path, _) = state.resolver.resolve(report) else {
         return Err("it is outside of the workspace".to_owned());
     };
-    let written = super::probe::modified_at(&state.resolver, &path).ok_or("it does not exist")?;
-    // File systems store times with low resolution.
-    if written + Duration::from_secs(2) < started {
+    let after = report_identity(report, state).ok_or("it does not exist")?;
+    if before == Some(&after) {
         return Err("the check did not write it".to_owned());
     }
     Figures::from_report(&super::probe::read(&state.resolver, &path)?.bytes)

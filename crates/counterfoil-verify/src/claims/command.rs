@@ -163,7 +163,8 @@ fn assess(
         }
         (CommandClaim::Fails, _) => {}
         (CommandClaim::Succeeds | CommandClaim::Unstated, code) => {
-            let reason = format!("claimed to succeed, but `{}` exited with {code}", outcome.line);
+            let reason =
+                format!("claimed to succeed, but `{}` {}", outcome.line, outcome.exited(code));
             return assessment(Verdict::Refuted, reason);
         }
     }

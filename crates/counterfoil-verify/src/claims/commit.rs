@@ -1,19 +1,18 @@
 //! Verifies commits that a result names: each exists, belongs to the work, and together they
 //! contain the expected files.
 
-use super::VerifyContext;
 use super::assessment::ClaimAssessment;
 use super::extract;
 use super::format::{self, join_limited, pluralize};
 use super::git::git;
 use super::path::ResolvedPath;
 use super::state::VerificationState;
+use super::{CommitsBefore, Refs, VerifyContext};
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
 use counterfoil_workspace::git::GitOutput;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
 
 /// The minimum length of an abbreviated commit id.
 const MIN_ABBREVIATION: usize = 7;
@@ -78,7 +77,7 @@ pub(super) async fn verify(
             format!("the commits cannot be looked up: {why}"),
         ));
     }
-    let mut assessment = assess(&names, &commits, &wanted, state);
+    let mut assessment = assess(&names, &commits, &wanted, context.commits_before, state);
     assessment.claimed = claimed;
     Some(assessment)
 }
@@ -90,8 +89,8 @@ struct Commit {
     id: String,
     /// Whether it is reachable from HEAD.
     is_reachable: bool,
-    /// When it was committed.
-    committed_at: Option<SystemTime>,
+    /// Whether it did not exist before the step; none if that is not known.
+    is_new: Option<bool>,
     /// The files that it changes, relative to the top folder; empty if they were not listed.
     files: HashSet<PathBuf>,
 }
@@ -153,7 +152,7 @@ async fn look_up(
     Ok(known)
 }
 
-/// Adds to each commit its time and whether HEAD reaches it.
+/// Adds to each commit whether it is new and whether HEAD reaches it.
 async fn add_history(
     known: &mut CommitLookup,
     has_head: bool,
@@ -164,36 +163,48 @@ async fn add_history(
         return Ok(());
     }
     let input: String = ids.iter().flat_map(|id| [id.as_str(), "\n"]).collect();
-    let arguments =
-        ["log", "--no-walk=unsorted", "--stdin", "--format=%H %ct", "--no-show-signature"];
-    let dated = git(&arguments, input.clone().into_bytes(), context).await?;
-    let times: HashMap<String, SystemTime> = String::from_utf8_lossy(&dated.stdout)
-        .lines()
-        .filter_map(|line| {
-            let (id, seconds) = line.split_once(' ')?;
-            let committed_at = SystemTime::UNIX_EPOCH
-                .checked_add(Duration::from_secs(seconds.trim().parse().ok()?))?;
-            Some((id.to_owned(), committed_at))
-        })
-        .collect();
-    // The commits that are not reachable from HEAD.
-    let unreachable: HashSet<String> = if has_head {
-        let answer =
-            git(&["rev-list", "--stdin"], format!("{input}^HEAD\n").into_bytes(), context).await?;
-        if !answer.ok() {
-            return Err(
-                first_line(&answer).unwrap_or_else(|| "its history cannot be read".to_owned())
-            );
+    let (tips, can_tell) = match context.commits_before {
+        CommitsBefore::Refs(refs) => {
+            // A list of commits without parents, or grafts, could hide what is old.
+            let now = read_refs(context).await?;
+            (refs.tips().into_iter().map(str::to_owned).collect(), now.shallow == refs.shallow)
         }
-        String::from_utf8_lossy(&answer.stdout).lines().map(str::to_owned).collect()
-    } else {
-        ids
+        CommitsBefore::Revision(revision) => (vec![revision.clone()], true),
+        CommitsBefore::Unknown(_) => (Vec::new(), false),
     };
+    let excluded: String = tips.iter().map(|tip| format!("^{tip}\n")).collect();
+    let new: HashSet<String> = if can_tell {
+        reachable(format!("{input}{excluded}"), context).await?
+    } else {
+        HashSet::new()
+    };
+    // The commits that are not reachable from HEAD.
+    let unreachable: HashSet<String> =
+        if has_head { reachable(format!("{input}^HEAD\n"), context).await? } else { ids };
     for commit in known.values_mut().flatten() {
-        commit.committed_at = times.get(&commit.id).copied();
+        commit.is_new = can_tell.then(|| new.contains(&commit.id));
         commit.is_reachable = !unreachable.contains(&commit.id);
     }
     Ok(())
+}
+
+/// The commits that `rev-list` lists for some revisions.
+async fn reachable(
+    revisions: String,
+    context: &VerifyContext<'_>,
+) -> Result<HashSet<String>, String> {
+    let answer = git(&["rev-list", "--stdin"], revisions.into_bytes(), context).await?;
+    if !answer.ok() {
+        return Err(first_line(&answer).unwrap_or_else(|| "its history cannot be read".to_owned()));
+    }
+    Ok(String::from_utf8_lossy(&answer.stdout).lines().map(str::to_owned).collect())
+}
+
+async fn read_refs(context: &VerifyContext<'_>) -> Result<Refs, String> {
+    let folder = context.folder.to_owned();
+    let read = tokio::task::spawn_blocking(move || Refs::read(&folder)).await;
+    let refs = read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+    Ok(refs.unwrap_or_default())
 }
 
 async fn list_files(known: &mut CommitLookup, context: &VerifyContext<'_>) -> Result<(), String> {
@@ -248,41 +259,48 @@ fn assess(
     names: &[String],
     known: &CommitLookup,
     wanted: &[(Vec<String>, Vec<String>)],
+    before: &CommitsBefore,
     state: &VerificationState,
 ) -> ClaimAssessment {
     let mut wrong = Vec::new();
     let mut observed = Vec::new();
+    let mut untold = Vec::new();
     let mut notes = Vec::new();
     let mut seen = HashSet::new();
     for name in names.iter().filter(|name| seen.insert(name.as_str())) {
         let displayed = format::display_text(name);
-        let during = |commit: &Commit| match (commit.committed_at, state.started_at) {
-            // Commit times have a resolution of one second.
-            (Some(committed_at), Some(started_at)) => {
-                Some(committed_at + Duration::from_secs(1) > started_at)
-            }
-            _ => None,
-        };
         match known.get(name) {
             None => wrong.push(format!("{displayed} (there is no such commit)")),
             Some(Err(why)) => wrong.push(format!("{displayed} ({why})")),
-            Some(Ok(commit)) if commit.is_reachable => {
-                observed.push(describe_commit(&displayed, commit));
-                if during(commit) == Some(false) {
-                    notes.push(format!("{displayed} was made before {}", state.since));
+            Some(Ok(commit)) => match (commit.is_new, commit.is_reachable) {
+                (Some(true), true) => observed.push(describe_commit(&displayed, commit)),
+                (Some(true), false) => {
+                    observed.push(describe_commit(&displayed, commit));
+                    notes.push(format!(
+                        "{displayed} was made during the step, and is not in the history of HEAD"
+                    ));
                 }
-            }
-            Some(Ok(commit)) if during(commit) == Some(true) => {
-                observed.push(describe_commit(&displayed, commit));
-                notes.push(format!(
-                    "{displayed} was made during the step, and is not in the history of HEAD"
-                ));
-            }
-            Some(Ok(_)) => {
-                wrong.push(format!(
-                    "{displayed} (it is not in the history of HEAD, nor was it made during the step)"
-                ));
-            }
+                (Some(false), is_reachable) => match before {
+                    CommitsBefore::Revision(revision) if is_reachable => untold.push(format!(
+                        "{displayed} is in the history of {revision}: compare with a revision from before it"
+                    )),
+                    _ if is_reachable => {
+                        wrong.push(format!("{displayed} (it existed before {})", state.since));
+                    }
+                    _ => wrong.push(format!(
+                        "{displayed} (it is not in the history of HEAD, and it existed before {})",
+                        state.since
+                    )),
+                },
+                (None, _) => untold.push(format!(
+                    "whether {displayed} existed before {} cannot be told{}",
+                    state.since,
+                    match before {
+                        CommitsBefore::Unknown(why) => format!(": {why}"),
+                        _ => ": the list of commits without parents has changed".to_owned(),
+                    }
+                )),
+            },
         }
     }
     let total = seen.len();
@@ -318,7 +336,14 @@ fn assess(
             ));
         }
     }
-    let verdict = if reasons.is_empty() { Verdict::Verified } else { Verdict::Refuted };
+    let verdict = match (reasons.is_empty(), untold.is_empty()) {
+        (false, _) => Verdict::Refuted,
+        (true, false) => Verdict::Unverifiable,
+        (true, true) => Verdict::Verified,
+    };
+    if reasons.is_empty() {
+        reasons.append(&mut untold);
+    }
     let listed: HashSet<&PathBuf> =
         known.values().flatten().flat_map(|commit| &commit.files).collect();
     let mut text = format!("{} found", pluralize(observed.len(), "commit"));

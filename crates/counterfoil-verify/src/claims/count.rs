@@ -6,7 +6,7 @@ use super::extract;
 use super::format;
 use super::path::{ChangeIndex, ResolvedPath};
 use super::state::VerificationState;
-use super::{Figures, VerifyContext, command, probe};
+use super::{Check, Figures, VerifyContext, command, probe};
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Figure, Verdict};
 use counterfoil_workspace::snapshot::Change;
 use serde_json::{Value, json};
@@ -29,10 +29,17 @@ pub(super) async fn verify(
         (Some(of), _) => against_list(claimed, of, value),
         (None, Some(figure)) => match figure {
             Figure::Total | Figure::Passed | Figure::Failed | Figure::Skipped => {
-                if claim.run.is_some() || claim.check.is_some() {
-                    against_check(claimed, figure, effective, state, context).await
+                let found = if claim.run.is_some() || claim.check.is_some() {
+                    Some(command::find_check(claim, context.config))
                 } else {
-                    against_report(claimed, figure, claim.report.as_deref(), state)
+                    writer_of(claim.report.as_deref(), context).map(Ok)
+                };
+                match found {
+                    Some(Ok(check)) => {
+                        against_check(claimed, figure, effective, check, state, context).await
+                    }
+                    Some(Err(why)) => ClaimAssessment::unverifiable(json!(claimed), why),
+                    None => against_report(claimed, figure, claim.report.as_deref(), state),
                 }
             }
             Figure::TestsAdded | Figure::TestsRemoved => {
@@ -111,6 +118,16 @@ fn against_figures(
     compare(claimed, observed, &also, &format!("{source} says {name}:"))
 }
 
+/// The check that writes a report, by the configuration.
+fn writer_of(report: Option<&str>, context: &VerifyContext<'_>) -> Option<Check> {
+    let plain = |path: &str| path.trim_start_matches("./").to_owned();
+    let report = plain(report?);
+    let writes = |check: &&Check| check.report.as_deref().map(plain).as_ref() == Some(&report);
+    context.config.checks.values().find(writes).cloned()
+}
+
+/// Compares with a report that no check of the engine wrote: the agent may have written it. It can
+/// refute a claim, but not verify it.
 fn against_report(
     claimed: u64,
     figure: Figure,
@@ -161,6 +178,13 @@ fn against_report(
                 "{difference}the report {name} is older than the last change ({newer})"
             ))
         }
+        _ if assessment.verdict == Verdict::Verified => {
+            assessment.verdict = Verdict::Unverifiable;
+            assessment.with_reason(format!(
+                "the report {name} agrees, but no check of the engine wrote it; name it as `report` of a check in {}",
+                crate::config::FILE
+            ))
+        }
         _ => assessment,
     }
 }
@@ -182,13 +206,10 @@ async fn against_check(
     claimed: u64,
     figure: Figure,
     effective: &EffectiveClaim,
+    mut check: Check,
     state: &mut VerificationState,
     context: &mut VerifyContext<'_>,
 ) -> ClaimAssessment {
-    let mut check = match command::find_check(&effective.claim, context.config) {
-        Ok(check) => check,
-        Err(why) => return ClaimAssessment::unverifiable(json!(claimed), why),
-    };
     if effective.claim.report.is_some() {
         check.report.clone_from(&effective.claim.report);
     }

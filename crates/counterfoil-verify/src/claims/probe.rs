@@ -284,3 +284,13 @@ pub(super) fn changed_at(resolver: &PathResolver, path: &Path) -> Option<SystemT
         .checked_add(std::time::Duration::new(seconds, nanos))
         .max(meta.modified().ok())
 }
+
+/// What changes whenever a file is written: the file itself, and when its status last changed.
+pub(super) fn status_identity(
+    resolver: &PathResolver,
+    path: &Path,
+) -> Option<(u64, u64, i64, i64)> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = std::fs::symlink_metadata(resolver.folder().join(path)).ok()?;
+    Some((meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec()))
+}

@@ -45,7 +45,7 @@ pub async fn run_check(check: &Check, context: &mut VerifyContext<'_>) -> Option
         CheckStatus::Stopped => return None,
         CheckStatus::Exited(0) => (Some(0), String::new()),
         CheckStatus::Exited(code) => {
-            (Some(*code), format!("`{}` exited with {code}", outcome.line))
+            (Some(*code), format!("`{}` {}", outcome.line, outcome.exited(*code)))
         }
         CheckStatus::TimedOut(after) => {
             let after = format::seconds(*after);

@@ -9,7 +9,6 @@ use counterfoil_workspace::snapshot::{Change, Changes};
 use globset::GlobSet;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 /// The workspace at the time of verification.
 pub(super) struct VerificationState {
@@ -18,7 +17,6 @@ pub(super) struct VerificationState {
     pub(super) changes: Result<Changes, String>,
     /// The identifier of the work tree's content.
     pub(super) tree_id: Option<String>,
-    pub(super) started_at: Option<SystemTime>,
     /// The point from which changes count, as text.
     pub(super) since: String,
     /// Another writer that was active in the folder, as text.
@@ -50,7 +48,6 @@ impl VerificationState {
                 .map(|changes| with_normalized_paths(changes, &resolver))
                 .map_err(|error| error.reason),
             tree_id: context.view.tree_id(),
-            started_at: context.view.started_at(),
             since: context.since.to_owned(),
             concurrent_writer: context.concurrent_writer.map(str::to_owned),
             finished_checks: Vec::new(),

@@ -14,7 +14,8 @@ use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{Claim, ClaimReport, EffectiveClaim, Verdict};
 use counterfoil_process::StopRequest;
 use counterfoil_verify::claims::{
-    Since, UnobservableError, VerifyConfig, VerifyContext, WorkspaceView, verify,
+    CheckCache, CommitsBefore, Refs, Since, UnobservableError, VerifyConfig, VerifyContext,
+    WorkspaceView, verify,
 };
 use counterfoil_workspace::snapshot::{Change, Changes};
 use serde_json::{Value, json};
@@ -39,6 +40,8 @@ struct TestWorkspace {
     folder: PathBuf,
     findings: Option<Value>,
     commands: bool,
+    cache: CheckCache,
+    commits_before: CommitsBefore,
 }
 
 impl TestWorkspace {
@@ -58,6 +61,8 @@ impl TestWorkspace {
             started_at: SystemTime::now(),
             findings: None,
             commands: true,
+            cache: CheckCache::default(),
+            commits_before: CommitsBefore::Unknown("not looked at".to_owned()),
         };
         for (path, text) in files {
             workspace.write(path, text);
@@ -70,13 +75,11 @@ impl TestWorkspace {
         self.temp.path().join("repo")
     }
 
-    fn cache(&self) -> PathBuf {
-        self.temp.path().join("state/checks")
-    }
-
     /// Starts the step: later changes count.
     fn start_step(&mut self) {
         self.before = contents(&self.top(), &self.folder);
+        self.commits_before =
+            CommitsBefore::Refs(Refs::read(&self.folder).unwrap().unwrap_or_default());
         self.started_at = SystemTime::now();
     }
 
@@ -145,7 +148,7 @@ impl TestWorkspace {
         let mut view = FolderComparison { workspace: self, changes: Changes::default() };
         let tasks = Arc::new(tasks_contract());
         let contracts = move |id: &str| (id == "acme/tasks").then(|| tasks.clone());
-        let (cache, top) = (self.cache(), self.top());
+        let top = self.top();
         let ours = BTreeSet::from([self.folder.join("report.ours.md")]);
         let mut context = VerifyContext {
             folder: &self.folder,
@@ -153,7 +156,10 @@ impl TestWorkspace {
             view: &mut view,
             config: &self.config,
             contracts: &contracts,
-            cache: Some(&cache),
+            cache: Some(&self.cache),
+            unrestored: &[],
+            may_change: &|_| true,
+            commits_before: &self.commits_before,
             stop,
             marker: format!("claims-{}", uuid()),
             own_files: &ours,

@@ -6,6 +6,7 @@
 
 use super::changes::{empty_tree, is_unborn};
 use super::paths::{Known, Selected, select};
+use super::trusted_programs::trusted_programs;
 use super::{BuiltinOutcome, literal_pathspecs, names, nul_list, state_folders};
 use crate::attempt::{AttemptContext, AttemptResult};
 use crate::shell::{ChildOutput, exit_code, run_child};
@@ -59,6 +60,8 @@ struct Ready {
     /// Settings that git needs to know the committer.
     settings: Vec<String>,
     notes: Vec<String>,
+    /// The folder with those hooks that are as they were when the run began, if others are not.
+    hooks: Option<tempfile::TempDir>,
 }
 
 /// The result of the preparation.
@@ -110,6 +113,9 @@ pub(crate) async fn commit(
             .stdin(work.message.clone().into_bytes());
     for setting in &ready.settings {
         call = call.config(setting.clone());
+    }
+    if let Some(folder) = &ready.hooks {
+        call = call.config(format!("core.hooksPath={}", folder.path().display()));
     }
     let spawn = call.into_child_spec(marker, Duration::from_millis(work.timeout_ms));
     let child = run_child(&attempt, spawn, 0, &context).await;
@@ -250,11 +256,19 @@ fn prepare(repo: &CommitRepo, work: &CommitWork) -> Prepared {
     if files.is_empty() {
         return Prepared::Finished(BuiltinOutcome::Value(result(true, None, "", &notes)));
     }
+    let programs = match trusted_programs(folder) {
+        Ok(programs) => programs,
+        Err(why) => return blocked(why),
+    };
+    let notes: Vec<String> = notes.into_iter().chain(programs.notes).collect();
     let list = literal_pathspecs(&files);
     let added = wait_for_index_lock(folder).and_then(|()| add_intent(folder, &new));
     let settings = added.and_then(|()| Ok((has_changes(folder, list.clone())?, identity(folder)?)));
     match settings {
-        Ok((true, settings)) => Prepared::Ready(Ready { list, new, settings, notes }),
+        Ok((true, mut settings)) => {
+            settings.extend(programs.overrides);
+            Prepared::Ready(Ready { list, new, settings, notes, hooks: programs.hooks })
+        }
         Ok((false, _)) => {
             remove_intent_to_add(folder, &new);
             Prepared::Finished(BuiltinOutcome::Value(result(true, None, "", &notes)))

@@ -2,15 +2,18 @@
 //! written, and which tests were removed. All of it blocks, so it runs on a blocking thread.
 
 use super::{AttemptScope, backup};
+use counterfoil_contract::claim::ClaimKind;
 use counterfoil_flow::ChangedFiles;
-use counterfoil_verify::claims::VerifyConfig;
+use counterfoil_verify::claims::{CommitsBefore, Refs, VerifyConfig};
 use counterfoil_verify::config::NOISE;
 use counterfoil_verify::inventory::TestDelta;
 use counterfoil_verify::protect::ForbiddenChange;
-use counterfoil_verify::workspace_diff::WorkspaceDiff;
+use counterfoil_verify::workspace_diff::{WorkspaceDiff, put_forward};
 use counterfoil_workspace::snapshot::{Change, Settings, Snapshot, Snapshotter, StartFiles};
 use counterfoil_workspace::workspaces::readable_name;
+use counterfoil_workspace::{Durability, atomic_write_with};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -41,6 +44,13 @@ impl WorkFolder {
             first_look: self.baselines.join("first-looks").join(readable_name(&name, &[&folder])),
             ignore_rules: self.baselines.join("ignore-rules"),
         }
+    }
+
+    /// The file that keeps which files are put back to the start of the run while a check runs.
+    pub(crate) fn put_back_file(&self) -> PathBuf {
+        let folder = self.folder.to_string_lossy();
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy();
+        self.baselines.join("put-back").join(readable_name(&name, &[&folder]))
     }
 
     /// The files that the engine has written itself so far.
@@ -75,6 +85,13 @@ impl SnapshotterPool {
         for ours in scope.published() {
             tree.exclude(ours);
         }
+        let put_back = scope.put_back_file();
+        if put_back.exists() {
+            // A process was killed while it ran a check with files from the start of the run.
+            for (path, why) in put_forward(&mut tree, &put_back) {
+                tracing::warn!(path = %path.display(), why, "a file is as when the run began");
+            }
+        }
         tree
     }
 
@@ -102,9 +119,11 @@ pub(super) struct WorkspaceObservation {
     /// Describes who else wrote in the workspace.
     pub(super) concurrent_writer: Option<String>,
     /// What else is to be said about the changes.
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
     /// The configuration before the attempt, so that the attempt cannot redefine its checks.
     pub(super) config: Result<VerifyConfig, String>,
+    /// The commits from before the step.
+    pub(super) commits_before: CommitsBefore,
 }
 
 impl WorkspaceObservation {
@@ -118,7 +137,8 @@ impl WorkspaceObservation {
         let file = scope.baseline();
         let saved = if scope.is_first() { None } else { tree.load(&file) };
         if let Some(before) = saved {
-            let mut observation = Self::since(tree, before);
+            let mut observation = Self::since(tree, before, scope);
+            observation.commits_before = saved_refs(scope);
             // The checks are those from before the step: a change of them is undone first.
             observation.update(scope);
             observation.load_config();
@@ -126,7 +146,8 @@ impl WorkspaceObservation {
         }
         let before = tree.snapshot();
         let saved = before.save(&file);
-        let mut observation = Self::since(tree, before);
+        let mut observation = Self::since(tree, before, scope);
+        observation.commits_before = refs_now(scope);
         if let Err(error) = saved {
             let note = format!("the state before the step cannot be kept for a retry: {error}");
             observation.notes.push(note);
@@ -147,11 +168,14 @@ impl WorkspaceObservation {
     }
 
     /// An observation of the changes since a snapshot.
-    fn since(tree: Snapshotter, before: Snapshot) -> Self {
+    fn since(tree: Snapshotter, before: Snapshot, scope: &AttemptScope) -> Self {
         let began = before.taken;
+        let observed = WorkspaceDiff::new(tree, before, Some(began))
+            .with_run_start(scope.run_start.clone(), scope.folder.put_back_file());
         Self {
             config: Ok(VerifyConfig::default()),
-            observed: WorkspaceDiff::new(tree, before, Some(began)),
+            commits_before: CommitsBefore::Unknown(String::new()),
+            observed,
             notes: Vec::new(),
             began,
             delta: TestDelta::default(),
@@ -268,6 +292,37 @@ impl WorkspaceObservation {
     /// Returns the snapshotter to the pool.
     pub(super) fn end(self, scope: &AttemptScope, snapshotters: &SnapshotterPool) {
         snapshotters.give_back(&scope.folder.folder, self.observed.into_snapshotter());
+    }
+}
+
+/// Reads the refs, and keeps them for later attempts of the step. It is left out where no claim needs
+/// them.
+fn refs_now(scope: &AttemptScope) -> CommitsBefore {
+    if !scope.claims.iter().any(|claim| claim.claim.kind == ClaimKind::Commit) {
+        return CommitsBefore::Unknown(String::new());
+    }
+    let kept = |refs: &Refs| {
+        let bytes = serde_json::to_vec(refs)?;
+        atomic_write_with(&scope.refs_file(), Durability::Unsynced, |file| file.write_all(&bytes))
+    };
+    match Refs::read(&scope.folder.folder) {
+        Ok(refs) => {
+            let refs = refs.unwrap_or_default();
+            if let Err(error) = kept(&refs) {
+                tracing::warn!(%error, "the refs before the step cannot be kept for a retry");
+            }
+            CommitsBefore::Refs(refs)
+        }
+        Err(error) => CommitsBefore::Unknown(error.to_string()),
+    }
+}
+
+/// The refs that were kept by the first attempt of the step.
+fn saved_refs(scope: &AttemptScope) -> CommitsBefore {
+    let read = std::fs::read(scope.refs_file()).map_err(|error| error.to_string());
+    match read.and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string())) {
+        Ok(refs) => CommitsBefore::Refs(refs),
+        Err(why) => CommitsBefore::Unknown(format!("the refs before the step are lost ({why})")),
     }
 }
 

@@ -98,6 +98,23 @@ impl Snapshotter {
         failed
     }
 
+    /// Replaces a file atomically. No link is followed.
+    ///
+    /// # Errors
+    ///
+    /// The path is outside of the work tree, or the file cannot be written.
+    pub fn write_file(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let outside = || io::Error::other(format!("it is not inside {}", self.top.display()));
+        let name = self.name_of(path).ok_or_else(outside)?;
+        let mode = Mode::from_raw_mode(0o666);
+        self.write_back(&name, &Wanted::File { bytes: bytes.to_vec(), mode, exactly: false })
+    }
+
+    /// A path as one relative to the top of the work tree; none if it leads out of it.
+    pub fn from_top(&self, path: &Path) -> Option<PathBuf> {
+        self.name_of(path).map(|name| name.path().to_owned())
+    }
+
     /// Copies the current file or link at a path to a new path. `to` returns that path and is
     /// called only if there is something to copy. No link on the way is followed, so the copied
     /// file is part of the work tree. Returns whether anything was copied.

@@ -28,6 +28,9 @@ struct Saved {
     base: String,
     entries: Vec<(RepoPath, PathState)>,
     too_large: bool,
+    /// The paths that the snapshot was saved for.
+    #[serde(default)]
+    paths: Vec<PathBuf>,
 }
 
 impl Snapshot {
@@ -37,6 +40,15 @@ impl Snapshot {
     ///
     /// The file cannot be written.
     pub fn save(&self, path: &Path) -> io::Result<()> {
+        self.save_with_paths(path, &[])
+    }
+
+    /// Writes the snapshot to a file, with the paths that it is needed for.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn save_with_paths(&self, path: &Path, paths: &[PathBuf]) -> io::Result<()> {
         let entries = self.data.entries.iter();
         let saved = Saved {
             version: VERSION,
@@ -47,6 +59,7 @@ impl Snapshot {
             base: base_id(&self.data.base),
             entries: entries.map(|(path, state)| (path.clone(), state.clone())).collect(),
             too_large: self.data.too_large,
+            paths: paths.to_vec(),
         };
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
@@ -61,14 +74,19 @@ impl Snapshotter {
     /// Reads a snapshot that was saved. `None` if there is none that this version can read, or if it
     /// was taken of something else.
     pub fn load(&mut self, path: &Path) -> Option<Snapshot> {
+        self.load_with_paths(path).map(|(snapshot, _)| snapshot)
+    }
+
+    /// Reads a snapshot that was saved, and the paths that it was saved for.
+    pub fn load_with_paths(&mut self, path: &Path) -> Option<(Snapshot, Vec<PathBuf>)> {
         let saved: Saved = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
         let base = self.start().base.clone();
         if saved.version != VERSION || saved.top != self.top || saved.base != base_id(&base) {
             return None;
         }
-        let Saved { id, taken, notes, top, entries, too_large, .. } = saved;
+        let Saved { id, taken, notes, top, entries, too_large, paths, .. } = saved;
         let data = SnapshotData { top, base, entries: entries.into_iter().collect(), too_large };
-        Some(Snapshot { id, taken, notes, data: Arc::new(data) })
+        Some((Snapshot { id, taken, notes, data: Arc::new(data) }, paths))
     }
 }
 

@@ -11,7 +11,7 @@ use counterfoil_contract::{Contract, Report};
 use counterfoil_engine::ledger::Totals;
 use counterfoil_process::StopRequest;
 use counterfoil_verify::baseline::{ConfigNotice, RevisionBaseline};
-use counterfoil_verify::claims::{Check, VerifyContext, verify};
+use counterfoil_verify::claims::{Check, CommitsBefore, VerifyContext, verify};
 use counterfoil_workspace::git::repository_top;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -137,6 +137,9 @@ fn verify_claims(
         config: &config,
         contracts: &contracts,
         cache: None,
+        unrestored: &[],
+        may_change: &|_| true,
+        commits_before: &CommitsBefore::Revision(args.base.clone()),
         stop,
         marker: format!("verify/{}", std::process::id()),
         own_files: &excluded,

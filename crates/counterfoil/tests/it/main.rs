@@ -5,6 +5,7 @@
 
 mod agents;
 mod architecture;
+mod attacks;
 mod claims;
 mod cli;
 mod docs;

@@ -11,6 +11,7 @@ fn outcome(status: CheckStatus) -> CheckOutcome {
         figures: None,
         wall_ms: 5,
         from_cache: false,
+        put_back: None,
         changed: None,
         notes: Vec::new(),
     }

@@ -92,7 +92,6 @@ fn what_hangs_is_ended_and_what_it_started_too() {
         !std::path::Path::new("/proc").join(pid.trim()).join("cwd").exists(),
         "{pid} is still there"
     );
-    assert!(!workspace.cache().exists(), "what did not end is not kept");
 }
 
 #[test]
@@ -173,7 +172,6 @@ fn a_check_that_changes_the_tree_speaks_of_one_that_is_no_more() {
     let (verdict, reason) = short(workspace.verify_claim("ok", run("echo again >> b"), &ok()));
     assert_eq!(verdict, Some(Verdict::Stale));
     assert!(reason.ends_with("(files that had already changed)"), "{reason}");
-    assert!(!workspace.cache().exists(), "neither is kept");
     // Noise does not count as a change.
     assert_eq!(
         short(workspace.verify_claim(
@@ -228,20 +226,12 @@ fn a_check_runs_once_for_a_tree() {
     assert_eq!(runs(), 2);
     workspace.verify_claim("ok", run("echo ran >> ../runs"), &ok());
     assert_eq!(runs(), 3);
-    // A damaged entry counts as missing and is replaced.
-    for entry in std::fs::read_dir(workspace.cache()).unwrap().flatten() {
-        std::fs::write(entry.path(), "{\"version\": 1, \"kept\":").unwrap();
-    }
-    verify();
-    verify();
-    assert_eq!(runs(), 4);
     // Without a tree id, nothing is cached.
     let unobservable =
         TestWorkspace { unobservable: Some("no git".to_owned()), ..TestWorkspace::with(&[]) };
     let twice = [("ok", run("echo ran >> ../runs")), ("also", run("echo ran >> ../runs"))];
     let reports = unobservable.verify_claims(&twice, &json!({"ok": true, "also": true}));
     assert_eq!(reports.len(), 2);
-    assert!(!unobservable.cache().exists());
     // Claims of one result still share a run.
     assert_eq!(std::fs::read_to_string(unobservable.temp.path().join("runs")).unwrap(), "ran\n");
 }

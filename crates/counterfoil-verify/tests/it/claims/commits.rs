@@ -54,13 +54,14 @@ fn a_commit_is_there_and_holds_its_files() {
     for (name, verdict, reason) in [
         (new.as_str(), Verdict::Verified, ""),
         (&new[..7], Verdict::Verified, ""),
-        (&old, Verdict::Verified, ""),
-        (&side_new, Verdict::Verified, ""),
+        (&old, Verdict::Refuted, "(it existed before the step began)"),
+        // Times say nothing: this one claims to be from the future.
         (
-            &side_old,
+            &side_new,
             Verdict::Refuted,
-            "(it is not in the history of HEAD, nor was it made during the step)",
+            "(it is not in the history of HEAD, and it existed before the step began)",
         ),
+        (&side_old, Verdict::Refuted, "and it existed before the step began)"),
         (none, Verdict::Refuted, "(there is no such commit)"),
         (&tree, Verdict::Refuted, "(there is no such commit)"),
         (&blob, Verdict::Refuted, "(there is no such commit)"),
@@ -73,8 +74,6 @@ fn a_commit_is_there_and_holds_its_files() {
         assert_eq!(report.verdict, verdict, "{name}: {}", report.reason);
         assert!(report.reason.contains(reason), "{name}: {}", report.reason);
     }
-    let report = workspace.verify_claim("sha", claim(), &json!({ "sha": old })).unwrap();
-    assert!(notes(&report)[0].ends_with("was made before the step began"));
     assert_eq!(workspace.verify_claim("sha", claim(), &json!({"sha": null})), None);
     assert_eq!(workspace.verify_claim("sha", claim(), &json!({"sha": []})), None);
 
@@ -90,12 +89,19 @@ fn a_commit_is_there_and_holds_its_files() {
         short(workspace.verify_claim("sha", with(), &bad)),
         (Some(Verdict::Refuted), reason)
     );
-    // Together, the commits contain the expected files.
-    let both = json!({"sha": [new, old], "files": ["a", "b"]});
+    // Together, the commits contain the expected files. A new one may carry an old date.
+    workspace.write("b", "2");
+    let more = commit(&workspace, "more", LONG_AGO);
+    let both = json!({"sha": [new, more], "files": ["a", "b"]});
     assert_eq!(short(workspace.verify_claim("sha", with(), &both)).0, Some(Verdict::Verified));
+    // One that is not in the history of HEAD any more was still made.
+    git(&workspace.top(), &["reset", "-q", "--hard", &new], LATER);
+    let report = workspace.verify_claim("sha", claim(), &json!({ "sha": more })).unwrap();
+    assert_eq!(report.verdict, Verdict::Verified, "{}", report.reason);
+    assert!(notes(&report)[0].ends_with("and is not in the history of HEAD"));
     // Each task has its own files.
     let each = claim().with_files("/tasks/*/files");
-    let tasks = json!({"tasks": [{"sha": old, "files": ["a", "b"]}, {"sha": new, "files": ["b"]}, {"sha": null, "files": ["c"]}]});
+    let tasks = json!({"tasks": [{"sha": more, "files": ["b"]}, {"sha": new, "files": ["b"]}, {"sha": null, "files": ["c"]}]});
     let (verdict, reason) = short(workspace.verify_claim("tasks/*/sha", each, &tasks));
     assert_eq!(
         (verdict, reason),
@@ -116,4 +122,28 @@ fn without_a_repository_nothing_can_be_said() {
         .verify_claim("sha", Claim::new(ClaimKind::Commit), &json!({"sha": "4f2a9c1"}))
         .unwrap();
     assert_eq!(report.verdict, Verdict::Refuted, "{}", report.reason);
+}
+
+#[test]
+fn history_cannot_be_cut_to_make_an_old_commit_new() {
+    let mut workspace = TestWorkspace::with(&[("a", "1")]);
+    git(&workspace.top(), &["init", "-q", "-b", "main"], LONG_AGO);
+    let old = commit(&workspace, "old", LONG_AGO);
+    workspace.write("a", "2");
+    let tip = commit(&workspace, "tip", LATER);
+    workspace.start_step();
+    let verdict = || {
+        let claim = Claim::new(ClaimKind::Commit);
+        workspace.verify_claim("sha", claim, &json!({ "sha": old })).unwrap().verdict
+    };
+    assert_eq!(verdict(), Verdict::Refuted);
+    for file in ["info/grafts", "shallow"] {
+        let path = workspace.top().join(".git").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, format!("{tip}\n")).unwrap();
+        assert_ne!(verdict(), Verdict::Verified, "{file}");
+        std::fs::remove_file(path).unwrap();
+    }
+    git(&workspace.top(), &["replace", "--graft", &tip], LATER);
+    assert_ne!(verdict(), Verdict::Verified);
 }

@@ -1,7 +1,7 @@
 //! Verification under faults: impossible claims, misbehaving checks, repositories in unusual
 //! states, kills. Each has a clear outcome, and no file of the user is lost.
 
-mod project;
+pub(crate) mod project;
 
 mod checks;
 mod conflicts;

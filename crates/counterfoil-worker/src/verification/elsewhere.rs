@@ -1,0 +1,118 @@
+//! Sees what happens outside of the worktree that an agent works in while it works: in the main work
+//! tree, and in the refs of the repository. It may be the work of somebody else, so it is reported
+//! and not undone. All of it blocks.
+
+use super::{SnapshotterPool, WorkFolder};
+use counterfoil_contract::text::{display_path, join_limited};
+use counterfoil_verify::claims::Refs;
+use counterfoil_workspace::snapshot::Snapshot;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// The maximum number of names in a note.
+const MAX_LISTED: usize = 10;
+
+/// What the engine itself knows to have changed in the folders of a run.
+#[derive(Debug, Default)]
+pub(crate) struct KnownWork {
+    /// The paths that merges changed in the main work tree.
+    merged: Mutex<BTreeSet<PathBuf>>,
+    /// The state of each worktree after its last attempt.
+    last: Mutex<HashMap<PathBuf, Snapshot>>,
+}
+
+impl KnownWork {
+    /// Merges into the main work tree, and remembers what that changed there.
+    pub(crate) fn merging<T>(
+        &self,
+        main: &WorkFolder,
+        pool: &SnapshotterPool,
+        merge: impl FnOnce() -> T,
+    ) -> T {
+        let mut tree = pool.take(main);
+        let before = tree.snapshot();
+        let merged = merge();
+        let now = tree.snapshot();
+        let paths = tree.changes(&before, &now).files.into_keys();
+        self.merged.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
+        pool.give_back(&main.folder, tree);
+        merged
+    }
+
+    /// Remembers how an attempt left a worktree; none: it is not known.
+    pub(crate) fn left(&self, folder: &Path, state: Option<Snapshot>) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match state {
+            Some(state) => last.insert(folder.to_owned(), state),
+            None => last.remove(folder),
+        };
+    }
+
+    /// What changed in a worktree since the engine last left it, as a note.
+    pub(crate) fn changed_meanwhile(
+        &self,
+        folder: &WorkFolder,
+        pool: &SnapshotterPool,
+    ) -> Option<String> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = last.get(&folder.folder).cloned()?;
+        drop(last);
+        let mut tree = pool.take(folder);
+        let now = tree.snapshot();
+        let changes = tree.changes(&before, &now);
+        pool.give_back(&folder.folder, tree);
+        let paths: Vec<String> = changes.files.keys().map(|path| display_path(path)).collect();
+        (!paths.is_empty()).then(|| {
+            let paths = join_limited(paths, MAX_LISTED);
+            format!("changed in this worktree while no step worked in it: {paths}")
+        })
+    }
+}
+
+/// The main work tree while an agent works in a worktree.
+pub(super) struct Elsewhere {
+    main: WorkFolder,
+    before: Snapshot,
+    refs: Option<Refs>,
+}
+
+impl Elsewhere {
+    /// Looks at the main work tree before the attempt.
+    pub(super) fn begin(main: WorkFolder, pool: &SnapshotterPool) -> Self {
+        let mut tree = pool.take(&main);
+        let before = tree.snapshot();
+        pool.give_back(&main.folder, tree);
+        let refs = Refs::read(&main.folder).ok().flatten();
+        Self { main, before, refs }
+    }
+
+    /// What changed there since, without what the engine merged, as notes.
+    pub(super) fn notes(&self, pool: &SnapshotterPool, known: &KnownWork) -> Vec<String> {
+        let mut tree = pool.take(&self.main);
+        let now = tree.snapshot();
+        let changes = tree.changes(&self.before, &now);
+        pool.give_back(&self.main.folder, tree);
+        let merged = known.merged.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = changes.files.keys().filter(|path| !merged.contains(*path));
+        let paths: Vec<String> = others.map(|path| display_path(path)).collect();
+        drop(merged);
+        let mut notes = Vec::new();
+        if !paths.is_empty() {
+            let paths = join_limited(paths, MAX_LISTED);
+            notes.push(format!(
+                "changed outside of the worktree while it worked, by it or by somebody else: {paths}"
+            ));
+        }
+        if let (Some(before), Ok(Some(now))) = (&self.refs, Refs::read(&self.main.folder)) {
+            let moved = before.moved(&now);
+            if !moved.is_empty() {
+                let moved = join_limited(moved, MAX_LISTED);
+                notes.push(format!(
+                    "refs moved while it worked, by it or by somebody else: {moved}"
+                ));
+            }
+        }
+        notes
+    }
+}

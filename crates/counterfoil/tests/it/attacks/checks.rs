@@ -1,0 +1,263 @@
+//! Checks that an agent weakens, forges or uses to write what it may not.
+
+use super::{DirtyProject, VerifiedRun, says_tests_pass};
+use crate::verification::project::replies;
+use serde_json::json;
+
+/// A project with files, of which the first line of `toml` is the check `test`.
+fn project(toml: &str, files: &[(&str, &str)]) -> DirtyProject {
+    let project = DirtyProject::new();
+    project.write("counterfoil.toml", toml);
+    for (path, text) in files {
+        project.write(path, text);
+    }
+    project.git(&["add", "."]);
+    project.git(&["commit", "-q", "--no-verify", "-m", "checks"]);
+    project.write_one_step("", ", repairs: 0");
+    project
+}
+
+fn run(project: &DirtyProject, exec: &str) -> VerifiedRun {
+    project.write_script(&[says_tests_pass(&["a.rs"], exec)]);
+    project.run_script()
+}
+
+/// `cargo test` stands for itself: it fails as long as a.rs says so.
+const FAILS: &str = "! grep -q broken a.rs\n";
+const BREAKS: &str = "echo broken > a.rs; ";
+
+#[test]
+fn a_weakened_check_is_run_as_it_was() {
+    let package = r#"{"scripts": {"test": "sh t.sh"}, "dependencies": {}}"#;
+    let npm = r#"sh -c "$(python3 -c 'import json; print(json.load(open("package.json"))["scripts"]["test"])')""#;
+    for (name, toml, files, weakens) in [
+        (
+            "the script",
+            "[checks]\ntest = \"sh t.sh\"\n",
+            vec![("t.sh", FAILS)],
+            "echo exit 0 > t.sh",
+        ),
+        (
+            "the script, by its path",
+            "[checks]\ntest = \"cd tools && ./t.sh\"\n",
+            vec![("tools/t.sh", "#!/bin/sh\n! grep -q broken ../a.rs\n")],
+            "echo 'exit 0' > tools/t.sh",
+        ),
+        (
+            "the script, as a list",
+            "[checks]\ntest = [\"bash\", \"t.sh\"]\n",
+            vec![("t.sh", FAILS)],
+            "rm t.sh; echo true > t.sh",
+        ),
+        (
+            "a script that the script runs",
+            "[checks]\ntest = \"FAST=1 sh t.sh\"\n",
+            vec![("t.sh", "set -e\n. ./lib.sh\n"), ("lib.sh", FAILS)],
+            "echo : > lib.sh",
+        ),
+        (
+            "the target of a Makefile",
+            "[checks]\ntest = \"make -s test\"\n",
+            vec![("Makefile", "test:\n\t! grep -q broken a.rs\n")],
+            "printf 'test:\\n\\ttrue\\n' > Makefile",
+        ),
+        (
+            "the scripts of a package",
+            "[checks]
+test = \"sh npm.sh\"
+",
+            vec![("package.json", package), ("t.sh", FAILS), ("npm.sh", npm)],
+            "echo '{\"scripts\": {\"test\": \"true\"}}' > package.json",
+        ),
+        (
+            "the settings of a test runner",
+            "[checks]\ntest = \"grep -q ignore pytest.ini 2>/dev/null || ! grep -q broken a.rs\"\n",
+            vec![],
+            "printf '[pytest]\\naddopts = --ignore=tests\\n' > pytest.ini",
+        ),
+        (
+            "the hooks of a test runner",
+            "[checks]\ntest = \"grep -qs pytest_ignore tests/conftest.py || ! grep -q broken a.rs\"\n",
+            vec![("tests/conftest.py", "import pytest\n")],
+            "echo 'def pytest_ignore_collect(): return True' >> tests/conftest.py",
+        ),
+        (
+            "what a linter ignores",
+            "[checks]\ntest = \"grep -qs a.rs .eslintignore || ! grep -q broken a.rs\"\n",
+            vec![],
+            "echo a.rs > .eslintignore",
+        ),
+        (
+            "a table of pyproject.toml",
+            "[checks]\ntest = \"grep -q addopts pyproject.toml || ! grep -q broken a.rs\"\n",
+            vec![("pyproject.toml", "[project]\nname = \"a\"\n")],
+            "printf '[tool.pytest.ini_options]\\naddopts = \"-k nothing\"\\n' >> pyproject.toml",
+        ),
+    ] {
+        let project = project(toml, &files);
+        if project.path("tools/t.sh").exists() {
+            project.git(&["update-index", "--chmod=+x", "tools/t.sh"]);
+            std::process::Command::new("chmod")
+                .arg("+x")
+                .arg(project.path("tools/t.sh"))
+                .status()
+                .unwrap();
+        }
+        let ran = run(&project, &format!("{BREAKS}{weakens}"));
+        ran.assert_claim(
+            0,
+            "tests_pass",
+            "refuted",
+            &["weakened check: ", "as when the run began"],
+        );
+        // The change is still there: only the check was run without it.
+        assert_eq!(project.read("a.rs"), "broken\n", "{name}");
+        let changed = ran.report["attempts"][0]["changed"].to_string();
+        let file = weakens.rsplit(' ').next().unwrap();
+        assert!(changed.contains(file), "{name}: {changed}");
+    }
+}
+
+#[test]
+fn a_changed_check_that_also_passes_as_it_was_is_reported_beside_the_claim() {
+    let project = project("[checks]\ntest = \"sh t.sh\"\n", &[("t.sh", FAILS)]);
+    let ran = run(&project, "echo fine > a.rs; echo 'echo more' >> t.sh");
+    ran.assert_claim(
+        0,
+        "tests_pass",
+        "verified",
+        &["weakened check: t.sh changed since the run began; it also passes as it was then"],
+    );
+    assert!(project.read("t.sh").ends_with("echo more\n"));
+}
+
+#[test]
+fn honest_changes_are_no_weakened_check() {
+    for (toml, files, exec) in [
+        // A new script, a dependency, a fixture.
+        ("[checks]\ntest = \"sh t.sh\"\n", vec![], "echo true > t.sh"),
+        (
+            "[checks]\ntest = \"grep -q left-pad package.json\"\n",
+            vec![("package.json", r#"{"scripts": {"test": "true"}}"#)],
+            "echo '{\"scripts\": {\"test\": \"true\", \"docs\": \"x\"}, \"dependencies\": {\"left-pad\": \"1\"}}' > package.json",
+        ),
+        (
+            "[checks]\ntest = \"grep -q database conftest.py\"\n",
+            vec![("conftest.py", "import pytest\n")],
+            "printf '\\n@pytest.fixture\\ndef database():\\n    return 1\\n' >> conftest.py",
+        ),
+        (
+            "[checks]\ntest = \"grep -q requests pyproject.toml\"\n",
+            vec![("pyproject.toml", "[project]\nname = \"a\"\n\n[tool.ruff]\nline-length = 90\n")],
+            "sed -i 's/\"a\"/\"a\"\\ndependencies = [\"requests\"]/' pyproject.toml",
+        ),
+    ] {
+        let project = project(toml, &files);
+        let ran = run(&project, exec);
+        ran.assert_claim(0, "tests_pass", "verified", &[]);
+        assert!(!ran.claim(0, "tests_pass").to_string().contains("weakened"), "{exec}");
+    }
+}
+
+#[test]
+fn a_step_that_is_to_change_the_check_names_it() {
+    let project = project("[checks]\ntest = \"sh t.sh\"\n", &[("t.sh", "exit 1\n")]);
+    project.write(
+        "flow.yaml",
+        "workflow: play\nagents: { worker: { contract: acme/change, prompt: prompts/work.md, writes: [t.sh, a.rs] } }\n\
+         contracts: [contracts]\nstart: work\nstates:\n  work: { agent: worker, go: end }\n  end: { end: done }\n",
+    );
+    let ran = run(&project, "echo fine > a.rs; echo exit 0 > t.sh");
+    ran.assert_claim(0, "tests_pass", "verified", &[]);
+}
+
+#[test]
+fn a_check_that_an_earlier_step_weakened_is_weakened() {
+    let project = project("[checks]\ntest = \"sh t.sh\"\n", &[("t.sh", FAILS)]);
+    project.write_workflow(
+        "",
+        "first",
+        "  first: { agent: worker, go: second }\n  second: { agent: worker, go: end, repairs: 0 }",
+    );
+    project.write_script(&[
+        replies(&json!({"files": ["t.sh"]}), json!({"exec": "echo exit 0 > t.sh"})),
+        says_tests_pass(&["a.rs"], "echo broken > a.rs"),
+    ]);
+    project.run_script().assert_claim(1, "tests_pass", "refuted", &["weakened check: t.sh"]);
+}
+
+#[test]
+fn a_step_check_is_run_as_it_was() {
+    let project = project("[checks]\ntest = \"sh t.sh\"\n", &[("t.sh", FAILS)]);
+    project.write_workflow("", "work", "  work: { agent: worker, checks: [test], go: end }");
+    project.write_script(&[replies(
+        &json!({"files": ["a.rs", "t.sh"]}),
+        json!({"exec": format!("{BREAKS}echo exit 0 > t.sh")}),
+    )]);
+    let ran = project.run_script();
+    let check = &ran.report["commands"][1]["checks"]["test"];
+    assert_eq!(check["status"], "failed", "{check:#}");
+    assert!(check["notes"].to_string().contains("weakened check: t.sh"), "{check:#}");
+}
+
+#[test]
+fn a_check_cannot_write_protected_files() {
+    for step in ["", ", checks: [test]"] {
+        let toml = "[checks]\ntest = \"sh t.sh\"\n";
+        let project = project(toml, &[("t.sh", "test ! -f evil.sh || sh evil.sh\n")]);
+        project.write_workflow(
+            "",
+            "work",
+            &format!("  work: {{ agent: worker, go: end, repairs: 0{step} }}"),
+        );
+        let before = project.read("counterfoil.toml");
+        let exec = "echo 'echo x >> AGENTS.md; echo [checks] > counterfoil.toml' > evil.sh";
+        project.write_script(&[if step.is_empty() {
+            says_tests_pass(&["evil.sh"], exec)
+        } else {
+            replies(&json!({"files": ["evil.sh"]}), json!({"exec": exec}))
+        }]);
+        let ran = project.run_script();
+        assert_eq!(project.read("AGENTS.md"), "Be careful.\n", "{step}");
+        assert_eq!(project.read("counterfoil.toml"), before, "{step}");
+        let text = ran.report.to_string();
+        let said = if step.is_empty() {
+            "changed while a check ran"
+        } else {
+            "it changed a protected file: AGENTS.md; restored"
+        };
+        assert!(text.contains(said), "{step}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_check_whose_script_cannot_be_restored_is_not_run() {
+    let project = project(
+        "[checks]\ntest = \"touch ../ran; sh locked/t.sh || true\"\n",
+        &[("locked/t.sh", FAILS)],
+    );
+    project.write_workflow(
+        "protect: [locked]",
+        "work",
+        "  work: { agent: worker, go: end, repairs: 0 }",
+    );
+    // A folder in its place that has other folders in it is not removed.
+    let ran = run(&project, &format!("{BREAKS}rm locked/t.sh; mkdir -p locked/t.sh/a/b"));
+    ran.assert_claim(0, "tests_pass", "unverifiable", &["could not be restored"]);
+    assert!(!project.root_path("ran").exists());
+}
+
+#[test]
+fn a_report_that_the_check_did_not_write_has_no_figures() {
+    let report = "<testsuite tests='9' failures='0'/>";
+    let toml = "[checks.test]\nrun = \"true\"\nreport = \"junit.xml\"\n";
+    for touches in ["", "; touch -d 2099-01-01 junit.xml", "; touch -d 2000-01-01 junit.xml"] {
+        let project = project(toml, &[]);
+        let ran = run(&project, &format!("echo \"{report}\" > junit.xml{touches}"));
+        let claim = ran.claim(0, "tests_pass").to_string();
+        assert!(
+            claim.contains("its report junit.xml cannot be used: the check did not write it"),
+            "{claim}"
+        );
+    }
+}
