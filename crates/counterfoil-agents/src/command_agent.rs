@@ -7,6 +7,7 @@ use crate::agent::{
 use crate::termination::{self, tail};
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_flow::{AttemptOutcome, Usage};
+use counterfoil_process::contain::Launcher;
 use counterfoil_process::{
     Cause, ChildSpec, Environment, Exit, Output, OutputSink, Timeouts, supervise,
 };
@@ -17,23 +18,37 @@ use std::time::Instant;
 #[derive(Clone, Debug)]
 pub struct CommandAgent {
     argv: Vec<String>,
+    launcher: Launcher,
 }
 
 impl CommandAgent {
     /// Creates an agent that runs a program with arguments, without a shell.
     pub fn new(argv: Vec<String>) -> Self {
-        Self { argv }
+        Self { argv, launcher: Launcher::default() }
+    }
+
+    /// Sets how the program is contained.
+    #[must_use]
+    pub fn with_launcher(mut self, launcher: Launcher) -> Self {
+        self.launcher = launcher;
+        self
     }
 }
 
 impl Agent for CommandAgent {
     fn open(&self, task: Task) -> Box<dyn Session> {
-        Box::new(CommandSession { argv: self.argv.clone(), task, previous: None })
+        Box::new(CommandSession {
+            argv: self.argv.clone(),
+            launcher: self.launcher.clone(),
+            task,
+            previous: None,
+        })
     }
 }
 
 struct CommandSession {
     argv: Vec<String>,
+    launcher: Launcher,
     task: Task,
     /// The first prompt and the last reply. The program keeps no state, so they are repeated in the
     /// next prompt.
@@ -76,8 +91,20 @@ impl Session for CommandSession {
 impl CommandSession {
     async fn run(&self, prompt: String, context: &mut PromptContext) -> AgentReply {
         let began = Instant::now();
+        let argv = self.argv.iter().map(Into::into).collect();
+        let argv = match self.launcher.argv(argv, &self.task.cwd) {
+            Ok(argv) => argv,
+            Err(error) => {
+                let reason = format!("the command was not started: {error}");
+                return reply(
+                    Vec::new(),
+                    began,
+                    ReplyStatus::failed(AttemptOutcome::Agent, reason),
+                );
+            }
+        };
         let spawn = ChildSpec {
-            argv: self.argv.iter().map(Into::into).collect(),
+            argv,
             cwd: self.task.cwd.clone(),
             environment: Environment::Inherit,
             extra: Vec::new(),
@@ -101,16 +128,20 @@ impl CommandSession {
             Err(error) => ReplyStatus::failed(AttemptOutcome::Agent, error.to_string()),
             Ok(ended) => reply_status(ended.cause, ended.exit, clocks, &errors),
         };
-        let wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let usage = Usage { wall_ms, ..Usage::default() };
-        AgentReply {
-            text,
-            usage,
-            status,
-            played: None,
-            recorded: true,
-            details: ReplyDetails::default(),
-        }
+        reply(text, began, status)
+    }
+}
+
+fn reply(text: Vec<u8>, began: Instant, status: ReplyStatus) -> AgentReply {
+    let wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let usage = Usage { wall_ms, ..Usage::default() };
+    AgentReply {
+        text,
+        usage,
+        status,
+        played: None,
+        recorded: true,
+        details: ReplyDetails::default(),
     }
 }
 

@@ -5,6 +5,7 @@ pub mod installed;
 
 use crate::adapters::Adapter;
 use crate::config::{Agents, Settings};
+use counterfoil_process::contain::Launcher;
 use installed::{Installed, ProgramError};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -21,6 +22,8 @@ pub struct AgentEnvironment {
     pub executable: Option<PathBuf>,
     /// The environment variables. A program sees only those that it may see.
     pub variables: BTreeMap<OsString, OsString>,
+    /// How commands without an adapter are contained.
+    pub launcher: Launcher,
     /// The folder that file names in specs and settings are relative to.
     pub folder: PathBuf,
     /// The results of inspecting programs, by path.

@@ -6,6 +6,7 @@ use crate::agent::{
 };
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_flow::{AttemptOutcome, Usage};
+use counterfoil_process::contain::Launcher;
 use counterfoil_process::{
     ChildSpec, Environment, Output, OutputSink, StopRequest, Timeouts, supervise,
 };
@@ -94,6 +95,7 @@ struct ScriptedAnswer {
 pub struct ScriptAgent {
     script: Arc<Script>,
     used: Arc<Mutex<Used>>,
+    launcher: Launcher,
 }
 
 #[derive(Debug, Default)]
@@ -133,7 +135,15 @@ impl ScriptAgent {
         Ok(Self {
             script: Arc::new(script),
             used: Arc::new(Mutex::new(Used { replies, answers: BTreeSet::new() })),
+            launcher: Launcher::default(),
         })
+    }
+
+    /// Sets how the commands of the script are contained.
+    #[must_use]
+    pub fn with_launcher(mut self, launcher: Launcher) -> Self {
+        self.launcher = launcher;
+        self
     }
 }
 
@@ -142,6 +152,7 @@ impl Agent for ScriptAgent {
         Box::new(ScriptSession {
             script: self.script.clone(),
             used: self.used.clone(),
+            launcher: self.launcher.clone(),
             task,
             first: None,
         })
@@ -172,6 +183,7 @@ impl Agent for ScriptAgent {
 struct ScriptSession {
     script: Arc<Script>,
     used: Arc<Mutex<Used>>,
+    launcher: Launcher,
     task: Task,
     /// The session's first prompt, which `when` is matched against.
     first: Option<String>,
@@ -310,8 +322,13 @@ impl ScriptSession {
                 .map_err(|error| format!("cannot delete {}: {error}", path.display()))?;
         }
         let Some(line) = &reply.exec else { return Ok(()) };
+        let argv = ["sh", "-c", line].iter().map(Into::into).collect();
+        let argv = self
+            .launcher
+            .argv(argv, &self.task.cwd)
+            .map_err(|error| format!("its command was not started: {error}"))?;
         let spawn = ChildSpec {
-            argv: ["sh", "-c", line].iter().map(Into::into).collect(),
+            argv,
             cwd: self.task.cwd.clone(),
             environment: Environment::Inherit,
             extra: Vec::new(),

@@ -102,9 +102,13 @@ impl AgentSpec {
     ) -> Result<Arc<dyn Agent>, UnavailableAgent> {
         Ok(match self {
             Self::Cli(program) => Arc::new(CliAgent::new(program, name, environment)?),
-            Self::Command(argv) => Arc::new(CommandAgent::new(argv.clone())),
+            Self::Command(argv) => {
+                let agent = CommandAgent::new(argv.clone());
+                Arc::new(agent.with_launcher(environment.launcher.clone()))
+            }
             Self::Script(file) => {
-                Arc::new(ScriptAgent::load(&environment.folder.join(file), played)?)
+                let agent = ScriptAgent::load(&environment.folder.join(file), played)?;
+                Arc::new(agent.with_launcher(environment.launcher.clone()))
             }
         })
     }

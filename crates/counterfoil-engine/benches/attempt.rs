@@ -168,6 +168,7 @@ fn attempts(runtime: &Runtime, folder: &Path) -> Vec<Duration> {
         agents: AgentAssignments::new().with("one", "command:echo", Arc::new(agent)),
         repo: std::env::temp_dir(),
         workflow_folders: Vec::new(),
+        launcher: counterfoil_process::contain::Launcher::default(),
     };
     let (_keep, stop) = watch::channel(StopRequest::None);
     let engine = Engine::open(folder).unwrap();

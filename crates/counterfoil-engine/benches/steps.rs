@@ -137,6 +137,7 @@ async fn drive(engine: &Engine, folder: &Path, steps: usize) -> Vec<Instant> {
         agents: AgentAssignments::new().with("one", "in-process", Arc::new(Immediate)),
         repo: folder.to_owned(),
         workflow_folders: Vec::new(),
+        launcher: counterfoil_process::contain::Launcher::default(),
     };
     let (_keep, stop) = watch::channel(StopRequest::None);
     let report = engine.start(options, starts.clone(), stop).await.unwrap();
@@ -276,6 +277,7 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
         agents: AgentAssignments::new().with("one", "command:true", Arc::new(Immediate)),
         repo: folder.to_owned(),
         workflow_folders: Vec::new(),
+        launcher: counterfoil_process::contain::Launcher::default(),
     };
     let report = runtime.block_on(engine.start(options, observer, stop)).unwrap();
     let events = engine.journal().run(&report.run).unwrap().last_seq;

@@ -16,6 +16,7 @@ use counterfoil_flow::{
     Budget, Bundle, Changes, DECIDE, Event, Outcome, RunState, Started, Workflow, turn,
 };
 use counterfoil_process::StopRequest;
+use counterfoil_process::contain::{Kind, Launcher};
 use counterfoil_worker::{WorkerContext, bundle_contracts, perform_workspace_op};
 use counterfoil_workspace::git;
 use counterfoil_workspace::workspaces::Workspaces;
@@ -41,6 +42,8 @@ pub struct StartOptions {
     /// The folders of the workflow's files and contracts, where they are known. Agents must not
     /// change those of these files that are in `repo`.
     pub workflow_folders: Vec<PathBuf>,
+    /// How commands and checks are contained.
+    pub launcher: Launcher,
 }
 
 /// What changes when a run is resumed.
@@ -104,7 +107,8 @@ impl Engine {
         observer: Arc<dyn RunObserver>,
         stop: StopSignal,
     ) -> Result<RunReport, Error> {
-        let StartOptions { workflow, inputs, budget, agents, repo, workflow_folders } = options;
+        let StartOptions { workflow, inputs, budget, agents, repo, workflow_folders, launcher } =
+            options;
         let inputs = validate_inputs(&workflow, inputs)?;
         let bundle = workflow.bundle.to_bytes()?;
         let run = uuid::Uuid::now_v7().to_string();
@@ -134,8 +138,9 @@ impl Engine {
         };
         let lease = self.journal.create(new, batch(&[(started.clone(), at)], &run_state)?)?;
         observer.on_event(&started, at, &run_state);
+        announce_containment(&launcher, &*observer);
         let workspaces = self.sweep_workspaces(&run_state, &repo, &*observer);
-        let worker = self.worker(&workflow, &run_state, agents, &repo, workspaces);
+        let worker = self.worker(&workflow, &run_state, agents, (&repo, workspaces), launcher);
         let driver = RunDriver {
             journal: self.journal.clone(),
             lease,
@@ -182,6 +187,7 @@ impl Engine {
         if !repo.is_dir() {
             return Err(Error::NoRepository { run, repo });
         }
+        let launcher = options.environment.launcher.clone();
         let workflow = self.workflow(&run_state)?;
         let pending = self.pending_artifacts(&workflow, &run_state)?;
         let agents = self.reassign_agents(&workflow, &run_state, options)?;
@@ -193,8 +199,9 @@ impl Engine {
         } else {
             self.resume_events(&workflow, &run_state, &repo, changed, changes)?
         };
+        announce_containment(&launcher, &*observer);
         let workspaces = self.sweep_workspaces(&run_state, &repo, &*observer);
-        let worker = self.worker(&workflow, &run_state, agents, &repo, workspaces);
+        let worker = self.worker(&workflow, &run_state, agents, (&repo, workspaces), launcher);
         let driver = RunDriver {
             journal: self.journal.clone(),
             lease,
@@ -217,8 +224,8 @@ impl Engine {
         workflow: &Workflow,
         run_state: &RunState,
         agents: AgentAssignments,
-        repo: &Path,
-        workspaces: Arc<Workspaces>,
+        (repo, workspaces): (&Path, Arc<Workspaces>),
+        launcher: Launcher,
     ) -> Arc<WorkerContext> {
         let contracts = bundle_contracts(&workflow.bundle);
         let state = self.journal.folder();
@@ -226,7 +233,8 @@ impl Engine {
             WorkerContext::new(&run_state.run, repo, state, agents, contracts, workspaces);
         // Nobody else is to blame for what we print.
         context.add_published(counterfoil_process::output_files());
-        Arc::new(context.with_workflow_files(run_state.own.clone()).with_workflow(&workflow.name))
+        let context = context.with_workflow_files(run_state.own.clone());
+        Arc::new(context.with_workflow(&workflow.name).with_launcher(launcher))
     }
 
     /// Records an answer to a question. If another process drives the run, the answer is sent to
@@ -349,6 +357,18 @@ impl Engine {
             ));
         }
         Arc::new(workspaces)
+    }
+}
+
+/// Says how the commands of a run are contained, if they are.
+fn announce_containment(launcher: &Launcher, observer: &dyn RunObserver) {
+    let settings = launcher.settings();
+    if settings.kind != Kind::None {
+        let network = if settings.network { "" } else { ", without a network" };
+        observer.on_notice(&format!(
+            "commands, checks and command agents are contained by {}{network}",
+            settings.kind
+        ));
     }
 }
 

@@ -9,6 +9,7 @@
 
 #[cfg(target_os = "linux")]
 mod cgroup;
+pub mod contain;
 #[cfg(target_os = "linux")]
 mod descendants;
 mod launch;

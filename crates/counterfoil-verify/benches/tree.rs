@@ -150,6 +150,7 @@ fn verified(folder: &Path, files: usize, round: usize) -> Duration {
     let mut observed = WorkspaceDiff::new(tree, before, None);
     let (_keep, stop) = tokio::sync::watch::channel(StopRequest::None);
     let (config, ours) = (VerifyConfig::default(), BTreeSet::new());
+    let launcher = counterfoil_process::contain::Launcher::default();
     let mut context = VerifyContext {
         folder,
         top: folder,
@@ -161,6 +162,7 @@ fn verified(folder: &Path, files: usize, round: usize) -> Duration {
         may_change: &|_| true,
         commits_before: &CommitsBefore::Revision("HEAD".to_owned()),
         stop,
+        launcher: &launcher,
         marker: "bench".to_owned(),
         own_files: &ours,
         run_commands: false,

@@ -42,6 +42,7 @@ use assessment::ClaimAssessment;
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim};
 use counterfoil_process::StopRequest;
+use counterfoil_process::contain::Launcher;
 use counterfoil_workspace::snapshot::Changes;
 use serde_json::Value;
 use state::VerificationState;
@@ -168,6 +169,8 @@ pub struct VerifyContext<'a> {
     pub stop: watch::Receiver<StopRequest>,
     /// Marks the processes of checks, as [`counterfoil_process::ChildSpec::marker`] does.
     pub marker: String,
+    /// How checks are contained.
+    pub launcher: &'a Launcher,
     /// Absolute paths of Counterfoil's own files. A result need not claim their changes.
     pub own_files: &'a BTreeSet<PathBuf>,
     /// Whether commands may be run.

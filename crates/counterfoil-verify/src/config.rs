@@ -1,7 +1,11 @@
-//! The tables `[checks]` and `[claims]` of `counterfoil.toml`: the named checks of a project, and
-//! the files whose changes need not be claimed. Other tables belong to other crates: they are
+//! The tables `[checks]` and `[claims]` and the key `contain` of `counterfoil.toml`: the named checks
+//! of a project, the files whose changes need not be claimed, and how commands are contained. Other tables belong to other crates: they are
 //! known by name only, so that a misspelled one is an error.
 
+mod contain;
+
+use contain::RawContain;
+use counterfoil_process::contain::Settings as ContainSettings;
 use counterfoil_process::parse_timeout;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -55,6 +59,8 @@ pub struct VerifyConfig {
     pub allow: Vec<String>,
     /// Environment variables that such commands get besides the usual ones.
     pub environment: Vec<String>,
+    /// How checks, commands and agents without an adapter are contained.
+    pub contain: ContainSettings,
     /// The file that the configuration was read from.
     pub source: Option<PathBuf>,
 }
@@ -135,6 +141,7 @@ impl Default for VerifyConfig {
             noise: NOISE.iter().map(|glob| (*glob).to_owned()).collect(),
             allow: Vec::new(),
             environment: Vec::new(),
+            contain: ContainSettings::default(),
             source: None,
         }
     }
@@ -176,6 +183,13 @@ impl VerifyConfig {
                 )));
             }
             config.noise.push(glob.into_inner());
+        }
+        if let Some(contain) = file.contain {
+            let line = at(contain.span().start);
+            config.contain = contain
+                .into_inner()
+                .validate()
+                .map_err(|why| wrong(format!("line {line}: {why}")))?;
         }
         config.allow = file.claims.allow;
         config.environment = file.claims.environment;
@@ -264,6 +278,8 @@ struct RawFile {
     checks: BTreeMap<String, Spanned<RawCheck>>,
     #[serde(default)]
     claims: RawClaims,
+    #[serde(default)]
+    contain: Option<Spanned<RawContain>>,
     #[serde(default, rename = "agent")]
     _agent: IgnoredAny,
     #[serde(default, rename = "agents")]

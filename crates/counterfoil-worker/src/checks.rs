@@ -11,6 +11,7 @@ use counterfoil_flow::{
     PlannedChecks, Usage,
 };
 use counterfoil_process::StopRequest;
+use counterfoil_process::contain::Launcher;
 use counterfoil_verify::claims::{
     Check, CheckCache, CheckCommand, CheckRun, CommitsBefore, VerifyConfig, VerifyContext,
     run_check,
@@ -36,6 +37,8 @@ pub(crate) struct CheckPlace {
     pub(crate) contracts: Arc<ContractLookup>,
     /// Marks the processes of the checks.
     pub(crate) marker: String,
+    /// How checks are contained.
+    pub(crate) launcher: Launcher,
     /// Says whether files that a check changed are restored, because nobody may write there.
     pub(crate) restores: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
     /// What is known of checks that were run.
@@ -233,6 +236,7 @@ async fn run_one(
         may_change: &|path| place.rules.as_ref().is_some_and(|rules| rules.names(path)),
         stop,
         marker: place.marker.clone(),
+        launcher: &place.launcher,
         own_files: &own_files,
         run_commands: true,
         since: "the check began",

@@ -20,6 +20,7 @@ use counterfoil_flow::{
     Access, AgentWork, AttemptRequest, AttemptWork, Budget, Event, FileCheck, WorkspaceOp,
     WorkspaceOpKind,
 };
+use counterfoil_process::contain::Launcher;
 use counterfoil_verify::claims::CheckCache;
 use counterfoil_verify::protect::WriteRules;
 use counterfoil_workspace::git::programs::{self, GitPrograms};
@@ -59,6 +60,8 @@ pub struct WorkerContext {
     run_start: OnceLock<Snapshot>,
     /// What the engine itself changed.
     known_work: Arc<KnownWork>,
+    /// How commands and checks are contained.
+    launcher: Launcher,
 }
 
 /// One attempt to perform.
@@ -97,7 +100,15 @@ impl WorkerContext {
             check_cache: Arc::default(),
             run_start: OnceLock::new(),
             known_work: Arc::default(),
+            launcher: Launcher::default(),
         }
+    }
+
+    /// Sets how commands and checks are contained. Agents have their own launcher.
+    #[must_use]
+    pub fn with_launcher(mut self, launcher: Launcher) -> Self {
+        self.launcher = launcher;
+        self
     }
 
     /// Protects the files of the workflow itself that lie in the repository.
@@ -200,6 +211,7 @@ impl WorkerContext {
             snapshotters: self.snapshots.clone(),
             contracts: self.contracts.clone(),
             marker: marker.to_owned(),
+            launcher: self.launcher.clone(),
             restores: None,
         }
     }
@@ -284,6 +296,7 @@ impl WorkerContext {
         let scope = AttemptScope {
             folder: self.work_folder(folder),
             marker: marker.to_owned(),
+            launcher: self.launcher.clone(),
             first,
             contract: work.contract.clone(),
             claims: work.claims.clone(),
@@ -356,7 +369,10 @@ pub async fn perform(
         worker.known_work.left(&folder, None);
     }
     match work {
-        AttemptWork::Command(work) => shell::run(id, marker, *work, folder, context).await,
+        AttemptWork::Command(work) => {
+            let place = shell::CommandPlace { repo: folder, launcher: worker.launcher.clone() };
+            shell::run(id, marker, *work, place, context).await
+        }
         AttemptWork::Read(work) => {
             builtin::run_read_only(id, context, move || builtin::read::read(&folder, &work)).await
         }

@@ -4,6 +4,7 @@ use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode};
 use counterfoil_agents::transcript::reply_reference;
 use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
 use counterfoil_flow::{AttemptOutcome, CommandWork, Ended, Usage};
+use counterfoil_process::contain::{Launcher, SetupFailure};
 use counterfoil_process::{
     Cause, ChildSpec, Environment, Exit, Output, OutputSink, SpawnError, Timeouts, supervise,
 };
@@ -19,12 +20,20 @@ const MAX_TAIL: usize = 4000;
 /// The exit code of a shell for a program that does not exist.
 const NO_PROGRAM: i32 = 127;
 
+/// Where a command runs, and how.
+pub(crate) struct CommandPlace {
+    /// The repository or workspace.
+    pub(crate) repo: PathBuf,
+    /// How the command is contained.
+    pub(crate) launcher: Launcher,
+}
+
 /// Runs a command to its end.
 pub(crate) async fn run(
     attempt: String,
     marker: String,
     work: CommandWork,
-    repo: PathBuf,
+    CommandPlace { repo, launcher }: CommandPlace,
     context: Arc<dyn AttemptContext>,
 ) -> AttemptResult {
     let ended = |outcome, reason: String| Ended { reason, ..Ended::new(&attempt, outcome) };
@@ -35,8 +44,15 @@ pub(crate) async fn run(
     };
     let keep =
         work.output.as_ref().map_or(0, |contract| contract.policy().max_bytes.saturating_add(1));
+    let argv = match launcher.argv(work.argv.iter().map(Into::into).collect(), &cwd) {
+        Ok(argv) => argv,
+        Err(error) => {
+            let reason = format!("`{}` was not started: {error}", work.argv.join(" "));
+            return done(ended(AttemptOutcome::Agent, reason));
+        }
+    };
     let spawn = ChildSpec {
-        argv: work.argv.iter().map(Into::into).collect(),
+        argv,
         cwd,
         environment: Environment::Inherit,
         extra: Vec::new(),
@@ -68,7 +84,15 @@ pub(crate) async fn run(
                 Cause::Finished | Cause::Finishing | Cause::SinkStopped => {}
             }
             let code = exit_code(process.exit);
-            (code, tail, process.wall)
+            match launcher.setup_failure(code, &tail) {
+                Some(SetupFailure::Containment(why)) => {
+                    let reason = reason(&format!("was not started: it cannot be contained: {why}"));
+                    let reply = Some(reply_reference(&stored, "failed"));
+                    return done(Ended { reply, ..ended(AttemptOutcome::Agent, reason) });
+                }
+                Some(SetupFailure::Program(_)) => (NO_PROGRAM, tail, process.wall),
+                None => (code, tail, process.wall),
+            }
         }
         // Treated as a shell would: guards can act on the exit code.
         Err(error) => (NO_PROGRAM, error.to_string(), Duration::ZERO),

@@ -13,6 +13,7 @@ use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Evidence, Verdict};
 use counterfoil_contract::text::{display_path, join_limited};
 use counterfoil_process::StopRequest;
+use counterfoil_process::contain::Launcher;
 use counterfoil_verify::claims::{self, CheckCache, VerifyConfig, VerifyContext};
 use counterfoil_verify::inventory;
 use counterfoil_verify::protect::{self, WriteRules};
@@ -37,6 +38,8 @@ pub(crate) struct AttemptScope {
     pub(crate) folder: WorkFolder,
     /// Identifies the attempt among all runs. The processes of checks are tagged with it.
     pub(crate) marker: String,
+    /// How checks are contained.
+    pub(crate) launcher: Launcher,
     /// The first attempt of this visit of the step. Changes are compared with the workspace before
     /// that one.
     pub(crate) first: String,
@@ -260,6 +263,7 @@ impl Verifier for WorkspaceVerifier {
                 commits_before: &commits_before,
                 stop: scope.stop.clone(),
                 marker: scope.marker.clone(),
+                launcher: &scope.launcher,
                 own_files: &ours,
                 run_commands: true,
                 since: "the step began",

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 mod claims;
+mod contained;
 mod mcp;
 mod packs;
 mod recordings;
@@ -15,6 +16,7 @@ mod runs;
 mod setup;
 
 pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
+pub(crate) use contained::ContainedArgs;
 pub(crate) use mcp::McpArgs;
 pub(crate) use packs::{DemoArgs, PackArgs, PackCommand};
 pub(crate) use recordings::{ExportArgs, ReplayArgs};
@@ -138,6 +140,9 @@ pub(crate) enum Command {
     },
     /// Print the manual page
     Man,
+    /// Restrict this process with Landlock, and become a command
+    #[command(hide = true)]
+    Contained(ContainedArgs),
 }
 
 /// The project that a command works in.
@@ -174,6 +179,7 @@ impl Command {
             | Self::Demo(_)
             | Self::Hook(_)
             | Self::Completions { .. }
+            | Self::Contained(_)
             | Self::Man => return None,
         };
         Some(ProjectRepo { given: given.as_deref() })

@@ -4,6 +4,7 @@ pub(crate) mod batch;
 pub(crate) mod check;
 pub(crate) mod claims;
 pub(crate) mod completions;
+pub(crate) mod contained;
 pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod doctor;

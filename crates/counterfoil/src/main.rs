@@ -51,6 +51,7 @@ fn main() -> std::process::ExitCode {
         Command::Hook(args) => Ok(command::hook::run(&args.command)),
         Command::Completions { shell } => command::completions::completions(shell),
         Command::Man => command::completions::man(),
+        Command::Contained(args) => Ok(command::contained::run(args)),
     };
     match outcome {
         Ok(exit) => exit.into(),

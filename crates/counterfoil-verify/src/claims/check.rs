@@ -9,6 +9,7 @@ use super::state::VerificationState;
 use super::{Figures, VerifyContext};
 use crate::config::{Check, CheckCommand};
 use counterfoil_contract::claim::Evidence;
+use counterfoil_process::contain::SetupFailure;
 use counterfoil_process::{
     Cause, ChildSpec, Environment, Exit, Output, OutputSink, SpawnError, Timeouts, supervise,
 };
@@ -200,8 +201,16 @@ pub(super) async fn execute(
     context: &VerifyContext<'_>,
 ) -> CheckOutcome {
     let mut capture = OutputCapture::default();
+    let argv = check.run.argv().into_iter().map(Into::into).collect();
+    let argv = match context.launcher.argv(argv, context.folder) {
+        Ok(argv) => argv,
+        Err(error) => {
+            let status = CheckStatus::CouldNotRun(error.to_string());
+            return CheckOutcome::empty(check, status);
+        }
+    };
     let spawn = ChildSpec {
-        argv: check.run.argv().into_iter().map(Into::into).collect(),
+        argv,
         cwd: context.folder.to_owned(),
         environment: match &check.scrubbed {
             Some(names) => {
@@ -248,6 +257,15 @@ pub(super) async fn execute(
         }
         Err(error) => {
             outcome.status = status_of_spawn_error(&error, check, before, state);
+        }
+    }
+    if let CheckStatus::Exited(code) = outcome.status {
+        match context.launcher.setup_failure(code, &capture.first_errors()) {
+            Some(SetupFailure::Containment(why)) => {
+                outcome.status = CheckStatus::CouldNotRun(format!("it cannot be contained: {why}"));
+            }
+            Some(SetupFailure::Program(_)) => outcome.status = CheckStatus::Exited(127),
+            None => {}
         }
     }
     if let CheckStatus::Exited(code) = outcome.status
@@ -421,6 +439,12 @@ impl OutputCapture {
             line.chars().filter(|c| *c == '\t' || !c.is_control()).collect::<String>()
         });
         lines.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+    }
+
+    /// What was written to standard error, from its beginning unless it is long.
+    fn first_errors(&self) -> String {
+        let errors = &self.stderr[..self.stderr.len().min(MAX_TAIL_BYTES)];
+        String::from_utf8_lossy(errors).into_owned()
     }
 
     fn last_line(&self) -> Option<String> {

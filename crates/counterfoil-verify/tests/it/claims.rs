@@ -150,6 +150,7 @@ impl TestWorkspace {
         let contracts = move |id: &str| (id == "acme/tasks").then(|| tasks.clone());
         let top = self.top();
         let ours = BTreeSet::from([self.folder.join("report.ours.md")]);
+        let launcher = counterfoil_process::contain::Launcher::default();
         let mut context = VerifyContext {
             folder: &self.folder,
             top: &top,
@@ -161,6 +162,7 @@ impl TestWorkspace {
             may_change: &|_| true,
             commits_before: &self.commits_before,
             stop,
+            launcher: &launcher,
             marker: format!("claims-{}", uuid()),
             own_files: &ours,
             run_commands: self.commands,

@@ -77,6 +77,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
         agents: assignments,
         repo: repo.clone(),
         workflow_folders: home,
+        launcher: counterfoil_process::contain::Launcher::default(),
     };
     let location = StateLocation { repo: Some(repo.clone()), state: None };
     let report = super::run::start_run(&state, options, &location, RunFormat::Human)

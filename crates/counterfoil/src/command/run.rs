@@ -13,6 +13,7 @@ use counterfoil_engine::{
 };
 use counterfoil_flow::{Budget, Changes, Workflow, value};
 use counterfoil_process::StopRequest;
+use counterfoil_process::contain::Launcher;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -39,12 +40,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     given.extend(args.fail_on.iter().map(|severity| ("fail_on".to_owned(), severity.clone())));
     let inputs = inputs(task(args)?, &given, &workflow)?;
     let (named, rest) = specs(&args.agents)?;
-    let environment = agent_environment(&repo)?;
+    let environment = agent_environment(&repo, &state)?;
     let agents =
         AgentAssignments::from_specs(&workflow, &named, rest.as_deref(), &environment, &[])?;
     let budget = args.budget.budget();
     let home = source.folder().into_iter().chain(args.contracts.iter().cloned()).collect();
-    let options = StartOptions { workflow, inputs, budget, agents, repo, workflow_folders: home };
+    let options = StartOptions {
+        workflow,
+        inputs,
+        budget,
+        agents,
+        repo,
+        workflow_folders: home,
+        launcher: environment.launcher,
+    };
     let report = start_run(&state, options, &args.location, args.format)?;
     Ok(Exit::from_run(&report))
 }
@@ -101,9 +110,10 @@ pub(crate) fn resume_run(
         (named, _) => Some(input::repository(named.as_deref())?),
     };
     let environment = match &repo {
-        Some(repo) => agent_environment(repo)?,
+        Some(repo) => agent_environment(repo, state)?,
         None => {
-            agent_environment(Path::new(&engine.run_state(&engine.journal().resolve(run)?)?.repo))?
+            let recorded = engine.run_state(&engine.journal().resolve(run)?)?.repo;
+            agent_environment(Path::new(&recorded), state)?
         }
     };
     // The types of inputs are those of the workflow that the run began with.
@@ -127,11 +137,15 @@ pub(crate) fn resume_run(
     Ok(Exit::from_run(&report))
 }
 
-/// The environment of agents in a repository.
-fn agent_environment(repo: &Path) -> Result<AgentEnvironment> {
+/// The environment of agents in a repository with a state folder.
+fn agent_environment(repo: &Path, state: &Path) -> Result<AgentEnvironment> {
     let config = Config::load(repo, repo)?;
-    // If the path of this program is unknown, agents get no MCP server; everything else works.
-    Ok(AgentEnvironment::from_process(config.agents, std::env::current_exe().ok()))
+    // If the path of this program is unknown, agents get no MCP server, and Landlock cannot be used;
+    // everything else works.
+    let executable = std::env::current_exe().ok();
+    let launcher = Launcher::new(config.verify.contain, executable.clone(), Some(state));
+    let environment = AgentEnvironment::from_process(config.agents, executable);
+    Ok(AgentEnvironment { launcher, ..environment })
 }
 
 /// The last run of a workflow, unless it has ended.

@@ -10,6 +10,7 @@ use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::{Contract, Report};
 use counterfoil_engine::ledger::Totals;
 use counterfoil_process::StopRequest;
+use counterfoil_process::contain::Launcher;
 use counterfoil_verify::baseline::{ConfigNotice, RevisionBaseline};
 use counterfoil_verify::claims::{Check, CommitsBefore, VerifyContext, verify};
 use counterfoil_workspace::git::repository_top;
@@ -130,6 +131,9 @@ fn verify_claims(
     let excluded = excluded_paths(&folder, &args.file);
     let value = report.value.clone().context("the accepted result has no value")?;
     let (sender, stop) = watch::channel(StopRequest::None);
+    let state = folder.join(crate::project::STATE_FOLDER);
+    let launcher =
+        Launcher::new(config.contain.clone(), std::env::current_exe().ok(), Some(&state));
     let mut context = VerifyContext {
         folder: &folder,
         top: &top,
@@ -141,6 +145,7 @@ fn verify_claims(
         may_change: &|_| true,
         commits_before: &CommitsBefore::Revision(args.base.clone()),
         stop,
+        launcher: &launcher,
         marker: format!("verify/{}", std::process::id()),
         own_files: &excluded,
         run_commands: !args.no_commands,

@@ -7,6 +7,7 @@ use counterfoil_agents::environment::installed::{ProgramError, VersionFit};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_engine::config::{Agents, Channel};
 use counterfoil_process::Containment;
+use counterfoil_process::contain::{Kind, Support};
 use std::collections::BTreeSet;
 
 /// Lists the problems and the checks that passed.
@@ -23,6 +24,7 @@ pub(crate) fn diagnose(probe: &Probe) -> Diagnosis {
     check_config(probe, &agents, &mut findings, &mut passed);
     check_programs(probe, &programs, &agents, &mut findings);
     check_repository(probe, &mut findings, &mut passed);
+    check_containment(probe, &mut findings, &mut passed);
     check_interactive_use(probe, &agents, &mut findings, &mut passed);
     findings.sort_by_key(|finding| finding.level);
     let checks = probe.config.iter().flat_map(|config| config.verify.checks.keys().cloned());
@@ -251,6 +253,46 @@ fn check_repository(probe: &Probe, findings: &mut Vec<Finding>, passed: &mut Vec
         )),
         containment => passed.push(format!("processes: {containment}")),
     }
+}
+
+/// Checks that the configured containment works, and recommends one if none is configured.
+fn check_containment(probe: &Probe, findings: &mut Vec<Finding>, passed: &mut Vec<String>) {
+    let Ok(config) = &probe.config else { return };
+    let (bwrap, landlock) = (&probe.kinds.bwrap, &probe.kinds.landlock);
+    let configured = config.verify.contain.kind;
+    let refused = match (configured, bwrap, landlock) {
+        (Kind::Bwrap, Support::No(why), _) | (Kind::Landlock, _, Support::No(why)) => Some(why),
+        _ => None,
+    };
+    if let Some(why) = refused {
+        findings.push(finding(
+            Level::Fail,
+            "containment",
+            format!("contain is \"{configured}\", but {why}"),
+            "until then, commands, checks and command agents are not started",
+        ));
+        return;
+    }
+    let available = match (bwrap, landlock) {
+        (Support::Yes(_), Support::Yes(_)) => "bwrap and landlock are available",
+        (Support::Yes(_), Support::No(_)) => "bwrap is available",
+        (Support::No(_), Support::Yes(_)) => "landlock is available, bwrap is not",
+        (Support::No(_), Support::No(_)) => "neither bwrap nor landlock is available",
+    };
+    let limits = match landlock {
+        Support::Yes(landlock) if !landlock.mounts => {
+            "; without user name spaces, landlock hides nothing and allows no new entries beside .git"
+        }
+        _ => "",
+    };
+    let advice = match (configured, probe.kinds.recommended()) {
+        (Kind::None, Some(kind)) => format!(
+            "; recommended for commands, checks and command agents: contain = \"{kind}\" in {CONFIG_FILE}"
+        ),
+        (Kind::None, None) => String::new(),
+        (kind, _) => format!("; contain is \"{kind}\""),
+    };
+    passed.push(format!("containment: {available}{limits}{advice}"));
 }
 
 /// Checks the hooks and the MCP server, for people who use the agent programs interactively.

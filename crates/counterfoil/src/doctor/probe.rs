@@ -10,6 +10,7 @@ use counterfoil_agents::environment::installed;
 use counterfoil_agents::environment::installed::{Installed, ProgramError};
 use counterfoil_engine::config::{Channel, Config, FILE};
 use counterfoil_flow::Access;
+use counterfoil_process::contain::{Availability, Launcher};
 use counterfoil_process::{Containment, containment};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -47,8 +48,10 @@ pub(crate) struct Probe {
     pub(crate) servers: BTreeMap<String, (String, bool)>,
     /// The files that are not valid JSON, with the error.
     pub(crate) invalid_json: Vec<(String, String)>,
-    /// How child processes and their descendants are contained.
+    /// How descendants of child processes are found.
     pub(crate) containment: Containment,
+    /// Which kinds of containment this system offers.
+    pub(crate) kinds: Availability,
 }
 
 /// The observed state of an agent program.
@@ -109,6 +112,8 @@ pub(crate) fn probe(repo: &Path) -> Probe {
         servers,
         invalid_json,
         containment: containment(),
+        kinds: Launcher::new(effective.verify.contain.clone(), std::env::current_exe().ok(), None)
+            .availability(),
         config,
     }
 }

@@ -136,6 +136,7 @@ pub(crate) fn run_step_in(folder: &Path, state: &str) -> StepResult {
         agents: AgentAssignments::new(),
         repo: folder.to_owned(),
         workflow_folders: Vec::new(),
+        launcher: counterfoil_process::contain::Launcher::default(),
     };
     let engine = Engine::open(&folder.join(".counterfoil")).unwrap();
     let runtime =

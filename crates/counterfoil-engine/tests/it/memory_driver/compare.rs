@@ -176,6 +176,7 @@ fn run_both(text: &str, script: &str) -> Both {
         agents,
         repo: other.repo.clone(),
         workflow_folders: Vec::new(),
+        launcher: counterfoil_process::contain::Launcher::default(),
     };
     let (_stop, stopped) = watch::channel(StopRequest::None);
     let report: RunReport =

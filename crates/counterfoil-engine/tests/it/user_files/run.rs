@@ -175,6 +175,7 @@ pub(crate) fn run(
         agents: AgentAssignments::new().with("worker", "in-process", Arc::new(actor)),
         repo: user.repo.clone(),
         workflow_folders: Vec::new(),
+        launcher: counterfoil_process::contain::Launcher::default(),
     };
     let (stop, stopped) = watch::channel(StopRequest::None);
     let interrupted = dice.percent(5).then(|| Duration::from_millis(dice.below(150)));

@@ -64,8 +64,14 @@ impl SetupProject {
     pub(crate) fn normalize(&self, text: &str) -> String {
         let text =
             counterfoil_testkit::normalize::directory(text, self.project.root(), "[project]");
-        let lines = text.split_inclusive('\n').map(|line| match line.split_once("processes: ") {
-            Some((before, _)) => format!("{before}processes: [as the machine can]\n"),
+        let machine = |line: &str| {
+            ["processes: ", "containment: "].into_iter().find_map(|about| {
+                let (before, _) = line.split_once(about)?;
+                Some(format!("{before}{about}[as the machine can]\n"))
+            })
+        };
+        let lines = text.split_inclusive('\n').map(|line| match machine(line) {
+            Some(replaced) => replaced,
             None => line.to_owned(),
         });
         lines.collect()
