@@ -74,7 +74,8 @@ fn restrict(restriction: &Restriction) -> Result<(), String> {
 
 /// Mounts the places in name spaces of this process.
 fn mount_places(places: &[Place]) -> Result<(), String> {
-    // Before anything is covered.
+    new_namespaces()?;
+    // In the new name space, and before anything is covered.
     let open = |path: &Path| {
         use rustix::fs::{CWD, Mode, OFlags, openat};
         openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
@@ -87,7 +88,6 @@ fn mount_places(places: &[Place]) -> Result<(), String> {
             Access::Private | Access::Hidden => None,
         });
     }
-    new_namespaces()?;
     for (place, source) in places.iter().zip(&sources) {
         mount_place(place, source.as_ref())
             .map_err(|error| format!("{} cannot be mounted: {error}", place.path.display()))?;

@@ -144,8 +144,9 @@ fn agent_environment(repo: &Path, state: &Path) -> Result<AgentEnvironment> {
     // everything else works.
     let executable = std::env::current_exe().ok();
     let launcher = Launcher::new(config.verify.contain, executable.clone(), Some(state));
-    let environment = AgentEnvironment::from_process(config.agents, executable);
-    Ok(AgentEnvironment { launcher, ..environment })
+    let mut environment = AgentEnvironment::from_process(config.agents, executable);
+    environment.launcher = launcher;
+    Ok(environment)
 }
 
 /// The last run of a workflow, unless it has ended.

@@ -8,6 +8,7 @@ mod architecture;
 mod attacks;
 mod claims;
 mod cli;
+mod containment;
 mod docs;
 mod faults;
 mod journals;

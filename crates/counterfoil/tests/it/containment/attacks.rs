@@ -1,0 +1,165 @@
+//! The attacks, each without containment and with each kind. An attack that succeeds without
+//! containment shows that the test can fail.
+
+use super::project::{CONTAINING, TargetProject, is_available};
+use std::net::{TcpListener, UdpSocket};
+use std::path::PathBuf;
+
+/// An attack: a line of shell with the variables `R` (the folder around everything) and `PORT`, and
+/// a file that shows whether it succeeded.
+struct Attack {
+    line: &'static str,
+    /// The file below the folder around everything, and the text that only the attack writes.
+    writes: (&'static str, &'static str),
+}
+
+const ATTACKS: [Attack; 12] = [
+    Attack { line: "echo '# evil' >> .git/config", writes: ("repo/.git/config", "evil") },
+    Attack {
+        line: "printf '#!/bin/sh\\n# evil\\n' > .git/hooks/post-checkout",
+        writes: ("repo/.git/hooks/post-checkout", "evil"),
+    },
+    Attack {
+        line: "mv .git .git-old && mkdir .git && echo evil > .git/config",
+        writes: ("repo/.git/config", "evil"),
+    },
+    Attack {
+        line: "ln -s ../../evil.sh .git/hooks/pre-commit && echo evil > linked",
+        writes: ("repo/linked", "evil"),
+    },
+    Attack { line: "echo evil > \"$R/state/evil\"", writes: ("state/evil", "evil") },
+    Attack {
+        line: "for f in \"$R\"/state/*; do [ -f \"$f\" ] && cp \"$f\" \"$f.evil\" && echo evil > \"$R/state/seen\"; done",
+        writes: ("state/seen", "evil"),
+    },
+    Attack { line: "echo '# evil' >> \"$HOME/.bashrc\"", writes: ("home/.bashrc", "evil") },
+    Attack {
+        line: "mv \"$HOME/.bashrc\" \"$HOME/x\"; echo evil > \"$HOME/.bashrc\"",
+        writes: ("home/.bashrc", "evil"),
+    },
+    Attack { line: "echo evil > \"$R/other/evil\"", writes: ("other/evil", "evil") },
+    Attack {
+        line: "ln -s \"$R/other\" link; echo evil > link/evil",
+        writes: ("other/evil", "evil"),
+    },
+    Attack {
+        line: "for p in /proc/[0-9]*; do echo evil > \"$p/root$R/other/evil\"; done",
+        writes: ("other/evil", "evil"),
+    },
+    Attack { line: "cat \"$HOME/.ssh/id_test\" > stolen", writes: ("repo/stolen", "a key") },
+];
+
+/// Runs an agent that does this, with these settings. It answers also if the attack fails.
+fn attack(config: &str, line: &str, port: u16) -> TargetProject {
+    let script = "R=$(cd .. && pwd); PORT=@PORT\n{ @LINE\n} 2>> errors\necho ok > work\necho '{\"ok\": true}'\n"
+        .replace("@PORT", &port.to_string())
+        .replace("@LINE", line);
+    let project = TargetProject::new(config, &script);
+    let output = project.run_agent();
+    // An attack that succeeds may end the run.
+    assert!(config.is_empty() || output.code == Some(0), "{line}: {output:?}");
+    assert_eq!(project.read("work"), "ok\n", "the work tree is writable: {line}");
+    project
+}
+
+fn text(path: PathBuf) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+#[test]
+fn without_containment_every_attack_succeeds() {
+    for Attack { line, writes: (file, evil) } in ATTACKS {
+        let project = attack("", line, 0);
+        let found = text(project.root_path(file));
+        assert!(found.contains(evil), "{line}: {file}: {found:?}, {}", project.read("errors"));
+    }
+}
+
+#[test]
+fn bwrap_stops_every_attack() {
+    assert_stopped("bwrap");
+}
+
+#[test]
+fn landlock_stops_every_attack() {
+    assert_stopped("landlock");
+}
+
+fn assert_stopped(kind: &str) {
+    if !is_available(kind) {
+        return;
+    }
+    for Attack { line, writes: (file, evil) } in ATTACKS {
+        let project = attack(&format!("contain = \"{kind}\"\n"), line, 0);
+        let found = text(project.root_path(file));
+        assert!(!found.contains(evil), "{line}: {file}: {found}");
+        assert_eq!(text(project.home(".bashrc")), "# mine\n", "{line}");
+        assert!(!project.git(&["status", "--porcelain"]).is_empty(), "git still works");
+    }
+}
+
+/// Connects by TCP and sends by UDP, with the tools that every test machine has.
+const NETWORK: &str = "python3 -c '
+import socket, sys
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+    try:
+        s = socket.socket(socket.AF_INET, kind); s.settimeout(2)
+        s.connect((\"127.0.0.1\", int(sys.argv[1]))); s.send(b\"evil\")
+        print(\"sent\", int(kind))
+    except OSError as error:
+        print(\"failed\", int(kind), error)
+' $PORT > network";
+
+/// What an agent with these settings says of TCP and UDP.
+fn network(config: &str) -> (bool, bool) {
+    let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = tcp.local_addr().unwrap().port();
+    let udp = UdpSocket::bind(("127.0.0.1", port)).unwrap();
+    udp.set_nonblocking(true).unwrap();
+    tcp.set_nonblocking(true).unwrap();
+    let project = attack(config, NETWORK, port);
+    let said = project.read("network");
+    let (by_tcp, by_udp) = (tcp.accept().is_ok(), udp.recv(&mut [0; 16]).is_ok());
+    assert_eq!(said.contains("sent 1"), by_tcp, "{said}");
+    (by_tcp, by_udp)
+}
+
+#[test]
+fn the_network_is_there_unless_it_is_turned_off() {
+    assert_eq!(network(""), (true, true));
+    for kind in CONTAINING.into_iter().filter(|kind| is_available(kind)) {
+        let config = |network| format!("[contain]\nkind = \"{kind}\"\nnetwork = {network}\n");
+        assert_eq!(network(&config(true)), (true, true), "{kind}");
+        // Landlock knows TCP only.
+        assert_eq!(network(&config(false)), (false, kind == "landlock"), "{kind}");
+    }
+}
+
+#[test]
+fn the_settings_add_writable_and_hidden_places() {
+    for kind in CONTAINING.into_iter().filter(|kind| is_available(kind)) {
+        let line = "echo in > \"$HOME/extra/file\"; cat \"$HOME/.bashrc\" > seen";
+        let script = format!("{{ {line}\n}} 2> errors\necho '{{\"ok\": true}}'\n");
+        let config = format!(
+            "[contain]\nkind = \"{kind}\"\nwritable = [\"~/extra\"]\nhidden = [\"~/.bashrc\"]\n"
+        );
+        let project = TargetProject::new(&config, &script);
+        std::fs::create_dir_all(project.home("extra")).unwrap();
+        assert_eq!(project.run_agent().code, Some(0), "{kind}");
+        assert_eq!(text(project.home("extra/file")), "in\n", "{kind}");
+        assert_eq!(project.read_or_empty("seen"), "", "{kind}");
+    }
+}
+
+#[test]
+fn temporary_files_are_private_and_devices_are_there() {
+    let line = "echo x > /tmp/counterfoil-escape && cat /tmp/counterfoil-escape > tmp; \
+                echo y > /dev/null && head -c 4 /dev/urandom | wc -c > random; mktemp > made";
+    for kind in CONTAINING.into_iter().filter(|kind| is_available(kind)) {
+        let project = attack(&format!("contain = \"{kind}\"\n"), line, 0);
+        assert_eq!(project.read_or_empty("tmp"), "x\n", "{kind}: {}", project.read("errors"));
+        assert_eq!(project.read_or_empty("random").trim(), "4", "{kind}");
+        assert!(!PathBuf::from("/tmp/counterfoil-escape").exists(), "{kind}");
+        assert!(!PathBuf::from(project.read("made").trim()).exists(), "{kind}");
+    }
+}
