@@ -2,6 +2,8 @@
 //! containment shows that the test can fail.
 
 use super::project::{CONTAINING, TargetProject, is_available};
+use crate::PROGRAM;
+use crate::shell_project::{SHELL_AGENT, run_arguments};
 use std::net::{TcpListener, UdpSocket};
 use std::path::PathBuf;
 
@@ -95,6 +97,31 @@ fn assert_stopped(kind: &str) {
         assert!(!found.contains(evil), "{line}: {file}: {found}");
         assert_eq!(text(project.home(".bashrc")), "# mine\n", "{line}");
         assert!(!project.git(&["status", "--porcelain"]).is_empty(), "git still works");
+    }
+}
+
+#[test]
+fn the_repository_of_a_linked_worktree_is_read_only() {
+    let script = "R=$(cd .. && pwd)\n{ echo evil > .git\n rm -f .git\n echo evil >> \"$R/repo/.git/config\"\n\
+                  echo evil > \"$R/repo/.git/worktrees/other/HEAD\"\n echo evil > \"$R/repo/evil\"\n} 2> errors\n\
+                  echo ok > work\necho '{\"ok\": true}'\n";
+    let kinds = CONTAINING.into_iter().filter(|kind| is_available(kind));
+    for kind in std::iter::once("none").chain(kinds) {
+        let project = TargetProject::new(&format!("contain = \"{kind}\"\n"), script);
+        let arguments = run_arguments("flow.yaml", SHELL_AGENT);
+        let mut command = project.command_of(PROGRAM, &arguments);
+        command.arg("--state").arg(project.state()).arg("--repo").arg(project.root_path("other"));
+        command.env("HOME", project.home(""));
+        let output = project.start_command(&mut command).wait();
+        assert_eq!(text(project.root_path("other/work")), "ok\n", "{kind}: {output:?}");
+        let evil =
+            ["other/.git", "repo/.git/config", "repo/.git/worktrees/other/HEAD", "repo/evil"]
+                .map(|file| text(project.root_path(file)).contains("evil"));
+        let linked = project.root_path("other/.git").exists();
+        match kind {
+            "none" => assert_eq!((evil, linked), ([false, true, true, true], false)),
+            _ => assert_eq!((evil, linked), ([false; 4], true), "{kind}"),
+        }
     }
 }
 

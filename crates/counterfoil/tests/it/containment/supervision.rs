@@ -29,7 +29,7 @@ fn a_contained_agent_that_takes_too_long_can_end_in_order_and_then_is_killed() {
     let script =
         "trap 'echo asked > asked; exit 1' TERM\nsleep 300 &\nwhile :; do sleep 0.1; done\n";
     for kind in CONTAINING.into_iter().filter(|kind| is_available(kind)) {
-        let (project, code) = run(kind, "timeout: 1s, retries: 0", script);
+        let (project, code) = run(kind, "timeout: 1s, retries: { timeout: 0 }", script);
         assert_ne!(code, 0, "{kind}");
         assert_eq!(project.read_or_empty("asked"), "asked\n", "{kind}");
     }

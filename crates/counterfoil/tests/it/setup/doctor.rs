@@ -195,6 +195,17 @@ fn settings_that_are_wrong() {
 }
 
 #[test]
+fn a_containment_that_does_not_work_here() {
+    let project = project();
+    project.write("repo/counterfoil.toml", "agent = \"claude\"\ncontain = \"bwrap\"\n");
+    // There is no bwrap among the programs of this project.
+    finds(
+        &project,
+        "fail containment: contain is \"bwrap\", but `bwrap` is not on PATH; install the package bubblewrap",
+    );
+}
+
+#[test]
 fn a_place_where_runs_cannot_be() {
     let project = project();
     project.write("repo/.counterfoil", "a file");
