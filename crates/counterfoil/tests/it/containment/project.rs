@@ -1,5 +1,6 @@
 //! A repository with a home folder, another worktree and a state folder beside it.
 
+use crate::PROGRAM;
 use crate::shell_project::{SHELL_AGENT, ShellProject, agent_workflow, run_arguments};
 use counterfoil_testkit::{CommandOutput, report_skip};
 use std::ops::Deref;
@@ -12,23 +13,26 @@ pub(super) const CONTAINING: [&str; 2] = ["bwrap", "landlock"];
 /// Whether a kind can be used here. If not, the test is reported as skipped for it, or fails with
 /// `COUNTERFOIL_NO_SKIPS`.
 pub(super) fn is_available(kind: &str) -> bool {
-    let program = match kind {
-        "bwrap" => "bwrap --unshare-user --ro-bind / / true",
-        "landlock" => {
-            "grep -q landlock /sys/kernel/security/lsm || dmesg | grep -q landlock: || [ \"$(uname -r | cut -d. -f1)\" -ge 6 ]"
+    let works = match kind {
+        "bwrap" => {
+            prints("bwrap", &["--unshare-user", "--ro-bind", "/", "/", "echo", "yes"], "yes")
         }
-        _ => return true,
+        _ => prints(PROGRAM, &["contained", "--probe"], "network yes mounts yes"),
     };
-    let tried = Command::new("sh").args(["-c", program]).output();
-    let works = cfg!(target_os = "linux") && tried.is_ok_and(|output| output.status.success());
     if !works {
         assert!(
             std::env::var_os("COUNTERFOIL_NO_SKIPS").is_none(),
-            "{kind} must be usable here; run testing/install-bwrap"
+            "{kind} must be usable here; see testing/README.md"
         );
-        report_skip(&format!("{kind} cannot be used here; run testing/install-bwrap"));
+        report_skip(&format!("{kind} cannot be used here; see testing/README.md"));
     }
     works
+}
+
+/// Whether a program can be run and prints this.
+fn prints(program: &str, arguments: &[&str], expected: &str) -> bool {
+    let output = Command::new(program).args(arguments).output();
+    output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim() == expected)
 }
 
 /// A project with what an attack aims at.

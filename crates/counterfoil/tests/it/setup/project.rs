@@ -65,7 +65,7 @@ impl SetupProject {
         let text =
             counterfoil_testkit::normalize::directory(text, self.project.root(), "[project]");
         let machine = |line: &str| {
-            ["processes: ", "containment: "].into_iter().find_map(|about| {
+            ["processes: ", "ok   containment: "].into_iter().find_map(|about| {
                 let (before, _) = line.split_once(about)?;
                 Some(format!("{before}{about}[as the machine can]\n"))
             })
