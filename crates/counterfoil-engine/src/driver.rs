@@ -9,7 +9,8 @@ use crate::error::Error;
 use crate::journal::{self, Batch, Journal, Lease, NewEvent, Summary};
 use counterfoil_agents::transcript::TranscriptError;
 use counterfoil_flow::{
-    Event, Outcome, Rendered, Rendering, RunState, Turn, Workflow, artifact_paths, artifacts, turn,
+    Event, Origin, Outcome, Rendered, Rendering, RunState, Turn, Workflow, artifact_paths,
+    artifacts, turn,
 };
 use counterfoil_process::StopRequest;
 use counterfoil_worker::WorkerContext;
@@ -80,17 +81,27 @@ pub(crate) struct RunDriver {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum InboxMessage {
-    Answer { question: String, answer: String, by: String },
-    Cancel { by: String },
+    Answer {
+        question: String,
+        answer: String,
+        by: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<Box<Origin>>,
+    },
+    Cancel {
+        by: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<Box<Origin>>,
+    },
 }
 
 impl From<InboxMessage> for Event {
     fn from(message: InboxMessage) -> Self {
         match message {
-            InboxMessage::Answer { question, answer, by } => {
-                Self::Answered { question, answer, by }
+            InboxMessage::Answer { question, answer, by, from } => {
+                Self::Answered { question, answer, by, from }
             }
-            InboxMessage::Cancel { by } => Self::CancelRequested { by },
+            InboxMessage::Cancel { by, from } => Self::CancelRequested { by, from },
         }
     }
 }
@@ -314,6 +325,7 @@ impl RunDriver {
                             question: question.id.clone(),
                             answer,
                             by: "script".to_owned(),
+                            from: None,
                         });
                         break;
                     }

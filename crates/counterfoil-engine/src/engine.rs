@@ -13,7 +13,7 @@ use crate::run_report::RunReport;
 use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_flow::{
-    Budget, Bundle, Changes, DECIDE, Event, Outcome, RunState, Started, Workflow, turn,
+    Budget, Bundle, Changes, DECIDE, DecidedBy, Event, Outcome, RunState, Started, Workflow, turn,
 };
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::{Kind, Launcher};
@@ -58,7 +58,7 @@ pub struct ResumeOptions {
     /// The new folder in which the agents work, if the repository has moved.
     pub repo: Option<PathBuf>,
     /// The person or program that resumes the run. It is recorded if the run had ended.
-    pub by: String,
+    pub by: DecidedBy,
     /// More budget, other limits and inputs, and the reason.
     pub changes: Changes,
 }
@@ -243,14 +243,20 @@ impl Engine {
     /// # Errors
     ///
     /// There is no such run or question, the answer is not valid, or the journal cannot be written.
-    pub fn answer(&self, run: &str, question: &str, answer: &str, by: &str) -> Result<(), Error> {
+    pub fn answer(
+        &self,
+        run: &str,
+        question: &str,
+        answer: &str,
+        by: impl Into<DecidedBy>,
+    ) -> Result<(), Error> {
+        let DecidedBy { by, from } = by.into();
         let run = self.journal.resolve(run)?;
         match self.acquire(&run) {
             Ok((lease, mut run_state)) => {
                 let question = question_id(&run_state, question);
                 run_state.check_answer(&question, answer)?;
-                let fact =
-                    Event::Answered { question, answer: answer.to_owned(), by: by.to_owned() };
+                let fact = Event::Answered { question, answer: answer.to_owned(), by, from };
                 let at = wall().max(run_state.last_at);
                 run_state.apply(&fact, at);
                 let mut batch = batch(&[(fact, at)], &run_state)?;
@@ -263,7 +269,7 @@ impl Engine {
                 let question = question_id(&run_state, question);
                 run_state.check_answer(&question, answer)?;
                 let message =
-                    InboxMessage::Answer { question, answer: answer.to_owned(), by: by.to_owned() };
+                    InboxMessage::Answer { question, answer: answer.to_owned(), by, from };
                 self.journal.send_message(
                     &run,
                     "answer",
@@ -282,7 +288,8 @@ impl Engine {
     /// # Errors
     ///
     /// There is no such run, it has ended, or the journal cannot be read or written.
-    pub fn cancel(&self, run: &str, by: &str) -> Result<CancelOutcome, Error> {
+    pub fn cancel(&self, run: &str, by: impl Into<DecidedBy>) -> Result<CancelOutcome, Error> {
+        let DecidedBy { by, from } = by.into();
         let run = self.journal.resolve(run)?;
         match self.acquire(&run) {
             Ok((lease, mut run_state)) => {
@@ -294,7 +301,7 @@ impl Engine {
                     BTreeMap::new(),
                     Changes::default(),
                 )?;
-                facts.push(Event::CancelRequested { by: by.to_owned() });
+                facts.push(Event::CancelRequested { by, from });
                 // Open workspaces are discarded first; the run ends when they are gone.
                 while !facts.is_empty() {
                     let turned =
@@ -312,7 +319,7 @@ impl Engine {
                 Ok(CancelOutcome::Cancelled)
             }
             Err(Error::Journal(journal::Error::AlreadyDriven { .. })) => {
-                let message = InboxMessage::Cancel { by: by.to_owned() };
+                let message = InboxMessage::Cancel { by, from };
                 self.journal.send_message(
                     &run,
                     "cancel",

@@ -3,12 +3,14 @@
 mod attempt;
 mod builtin;
 mod checks;
+mod decided_by;
 mod outcome;
 mod reopened;
 
 pub use attempt::{AttemptOutcome, ChangedFiles, Channel, Ended, RejectedPart, Reply, Usage};
 pub use builtin::BuiltinStep;
 pub use checks::{CheckDefinition, CheckProgram, CheckReport, CheckStatus, PlannedChecks};
+pub use decided_by::{DecidedBy, Origin};
 pub use outcome::{Cause, Outcome};
 pub use reopened::{Changes, Reopened};
 
@@ -133,6 +135,9 @@ pub enum Event {
         answer: String,
         /// The person or program that answered.
         by: String,
+        /// From where, as far as it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<Box<Origin>>,
     },
     /// Optional questions were cancelled because all others are answered.
     QuestionsCancelled {
@@ -287,6 +292,9 @@ pub enum Event {
     CancelRequested {
         /// The person or program that asked.
         by: String,
+        /// From where, as far as it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<Box<Origin>>,
     },
     /// The run was stopped and can be resumed.
     RunStopped {

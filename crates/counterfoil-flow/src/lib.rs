@@ -41,9 +41,9 @@ pub use decide::{
 };
 pub use event::{
     AskedQuestion, AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, Changes,
-    Channel, CheckDefinition, CheckProgram, CheckReport, CheckStatus, DECIDE, Ended, Event,
-    Outcome, PlannedChecks, PlannedItem, RejectedPart, Reopened, Reply, Started, TransitionTaken,
-    Usage, WorkspaceLifetime,
+    Channel, CheckDefinition, CheckProgram, CheckReport, CheckStatus, DECIDE, DecidedBy, Ended,
+    Event, Origin, Outcome, PlannedChecks, PlannedItem, RejectedPart, Reopened, Reply, Started,
+    TransitionTaken, Usage, WorkspaceLifetime,
 };
 pub use fan_out::{FanOut, Item, ItemStatus};
 pub use finding::{Code, Finding, UnknownCode, render};

@@ -19,7 +19,7 @@ mod history;
 pub use history::History;
 
 use crate::decide::{limit_key, used_up_part};
-use crate::event::{AssignedAgent, Changes, Event, Outcome, Reopened};
+use crate::event::{AssignedAgent, Changes, DecidedBy, Event, Outcome, Reopened};
 use crate::run_state::{Frame, OpenQuestion, RunState, Stopping};
 use crate::turn::turn;
 use crate::workflow::{BudgetPart, Workflow};
@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The person or program.
-    pub by: String,
+    pub by: DecidedBy,
     /// What changes. A limit is named as in the workflow, in all machines that have it, or as
     /// `sub-workflow.limit`.
     pub changes: Changes,
@@ -152,7 +152,8 @@ impl History {
     ) -> Event {
         let main = rebuilt.frames.get("").map_or(&workflow.main.start, |frame| &frame.state);
         Event::RunReopened(Box::new(Reopened {
-            by: request.by.clone(),
+            by: request.by.by.clone(),
+            from: request.by.from.clone(),
             outcome,
             reason: reason.to_owned(),
             state: main.clone(),

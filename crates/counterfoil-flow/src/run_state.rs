@@ -257,7 +257,7 @@ impl RunState {
             Event::BudgetReached { what } => {
                 self.stopping.get_or_insert(Stopping::Budget(what.clone()));
             }
-            Event::CancelRequested { by } => {
+            Event::CancelRequested { by, .. } => {
                 self.stopping.get_or_insert(Stopping::Cancel(by.clone()));
             }
             Event::ArtifactFailed { path, reason } => {

@@ -243,6 +243,17 @@ fn prefix(marker: &str) -> String {
     format!("{PREFIX}{}-", RlimitTag::for_marker(marker))
 }
 
+/// Whether a process is in the group of a child, whatever its marker.
+pub(super) fn is_in_child_group(pid: i32) -> bool {
+    let is_group = |name: &str| {
+        let tag = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
+        tag.is_some_and(|(tag, _)| tag.len() == 16 && tag.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    hierarchy::cgroup_of_process(&pid.to_string()).is_some_and(|place| {
+        place.components().any(|part| part.as_os_str().to_str().is_some_and(is_group))
+    })
+}
+
 /// The groups that a killed supervisor left behind: those in our own cgroup, and those that contain
 /// a live process, since the supervisor may have run in another cgroup.
 fn leftover_groups(hierarchy: &Hierarchy, marker: &str) -> Vec<Group> {

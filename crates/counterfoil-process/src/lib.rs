@@ -12,6 +12,7 @@ mod cgroup;
 pub mod contain;
 #[cfg(target_os = "linux")]
 mod descendants;
+mod enclosure;
 mod launch;
 #[cfg(target_os = "linux")]
 mod orphans;
@@ -29,6 +30,7 @@ mod scan;
 mod table;
 mod timeout;
 
+pub use enclosure::{Enclosure, enclosure};
 pub use launch::SpawnError;
 pub use output_files::output_files;
 pub use timeout::{InvalidTimeout, parse_timeout};

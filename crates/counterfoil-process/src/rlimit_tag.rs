@@ -46,14 +46,22 @@ impl RlimitTag {
 
     /// Whether a process carries this tag.
     pub(super) fn is_set_on(self, pid: i32) -> bool {
-        // The file has sixteen lines of eighty characters.
-        let mut limits = [0; 4096];
-        let read =
-            File::open(format!("/proc/{pid}/limits")).and_then(|mut file| file.read(&mut limits));
-        read.is_ok_and(|length| {
-            parse_limit(limits.get(..length).unwrap_or_default()) == Some(self.0)
-        })
+        read_limit(pid) == Some(self.0)
     }
+}
+
+/// Whether a process carries a tag, whatever its marker. Nobody else sets such a number.
+pub(super) fn is_tagged(pid: i32) -> bool {
+    read_limit(pid).is_some_and(|limit| limit >> 61 == 1)
+}
+
+/// The soft limit of file locks of a process. `None` for no limit.
+fn read_limit(pid: i32) -> Option<u64> {
+    // The file has sixteen lines of eighty characters.
+    let mut limits = [0; 4096];
+    let read =
+        File::open(format!("/proc/{pid}/limits")).and_then(|mut file| file.read(&mut limits));
+    parse_limit(limits.get(..read.ok()?).unwrap_or_default())
 }
 
 impl std::fmt::Display for RlimitTag {

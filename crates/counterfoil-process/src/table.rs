@@ -210,6 +210,16 @@ pub(super) fn environment_contains(pid: i32, wanted: &[u8], buffer: &mut Vec<u8>
     }
 }
 
+/// Whether the environment of a process carries a marker, whatever its value.
+pub(super) fn is_marked(pid: i32, buffer: &mut Vec<u8>) -> bool {
+    let is_marker = |variable: &[u8]| {
+        let value =
+            variable.strip_prefix(MARKER.as_bytes()).and_then(|rest| rest.strip_prefix(b"="));
+        value.is_some_and(|value| !value.is_empty())
+    };
+    read_environment(pid, buffer).is_ok_and(|all| all.split(|byte| *byte == 0).any(is_marker))
+}
+
 fn read_environment(pid: i32, buffer: &mut Vec<u8>) -> io::Result<&[u8]> {
     let mut file = File::open(format!("/proc/{pid}/environ"))?;
     let mut filled = 0;

@@ -11,7 +11,9 @@ use std::sync::LazyLock;
 pub type Filter = (&'static str, &'static str);
 
 /// Run ids, times and durations in what the command line prints for people.
-pub const VOLATILE: [Filter; 12] = [
+pub const VOLATILE: [Filter; 13] = [
+    // The account, the machine and the terminal or program of a person.
+    (r" as [^ @]+@[^ ),]+( (at|from) [^ ),]+)?", ""),
     (
         r"(^|[^0-9A-Za-z-])[0-9a-fA-F]+-[0-9a-fA-F]+-[0-9a-fA-F]+-[0-9a-fA-F]+-[0-9a-fA-F]+",
         "${1}RUN",

@@ -12,6 +12,7 @@ mod init;
 mod input;
 mod mcp;
 mod output;
+mod person;
 mod progress;
 mod project;
 mod render;

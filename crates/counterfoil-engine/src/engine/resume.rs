@@ -9,8 +9,8 @@ use crate::journal::{self, Lease};
 use crate::run_inputs::check_inputs;
 use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_flow::{
-    AssignedAgent, Changes, DECIDE, Event, History, Request, RunState, Workflow, artifact_paths,
-    named_limits, resume_facts,
+    AssignedAgent, Changes, DECIDE, DecidedBy, Event, History, Request, RunState, Workflow,
+    artifact_paths, named_limits, resume_facts,
 };
 use counterfoil_process::sweep;
 use counterfoil_worker::{RUN_CHECK_MARKER, SCRATCH};
@@ -87,11 +87,11 @@ impl Engine {
         run_state: &RunState,
         agents: BTreeMap<String, AssignedAgent>,
         changes: Changes,
-        by: &str,
+        by: &DecidedBy,
     ) -> Result<Event, Error> {
         let mut history = History::default();
         self.each_event(&run_state.run, 1, |event, at| history.on_event(workflow, &event, at))?;
-        let request = Request { by: by.to_owned(), changes, agents };
+        let request = Request { by: by.clone(), changes, agents };
         let now = wall().max(run_state.last_at);
         history
             .reopen(workflow, &request, now)
@@ -187,7 +187,7 @@ impl Engine {
                 Event::AttemptEnded(ended) => {
                     played.extend(ended.reply.and_then(|reply| reply.played));
                 }
-                Event::Answered { question, answer, by } if by == "script" => {
+                Event::Answered { question, answer, by, from: None } if by == "script" => {
                     answered.push((question, answer));
                 }
                 _ => {}

@@ -192,7 +192,7 @@ fn an_append_under_an_old_lease_changes_nothing() {
     let mut journal = Journal::default();
     let old = journal.acquire();
     let new = journal.acquire();
-    journal.send_message(Event::CancelRequested { by: "somebody".to_owned() });
+    journal.send_message(Event::CancelRequested { by: "somebody".to_owned(), from: None });
     let events = [(
         Event::RunResumed {
             by: "old".to_owned(),

@@ -1,6 +1,6 @@
 //! What a person changes when a run is taken up again, and the reopening of a run that had ended.
 
-use super::{AssignedAgent, Outcome};
+use super::{AssignedAgent, Origin, Outcome};
 use crate::workflow::Budget;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -39,6 +39,9 @@ fn is_unlimited(budget: &Budget) -> bool {
 pub struct Reopened {
     /// The person or program that reopened it.
     pub by: String,
+    /// From where, as far as it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Box<Origin>>,
     /// How it had ended.
     pub outcome: Outcome,
     /// Why it had ended, as text.

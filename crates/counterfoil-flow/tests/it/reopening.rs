@@ -122,7 +122,7 @@ impl Play {
             history.on_event(&self.workflow, event, *at);
         }
         assert_eq!(*history.run_state(), self.run);
-        let request = Request { by: "kim".to_owned(), changes, ..Request::default() };
+        let request = Request { by: "kim".into(), changes, ..Request::default() };
         history.reopen(&self.workflow, &request, self.now)
     }
 
@@ -435,7 +435,7 @@ fn a_cancelled_run_is_not_reopened_and_a_run_is_reopened_once() {
         flow("start: work\nstates:\n  work: { agent: a, go: done }\n  done: { end: done }\n");
     let mut play = Play::begin(&text, Budget::default());
     assert_eq!(play.reopening(Changes::default()), Err(ReopenError::Open));
-    play.tell([Event::CancelRequested { by: "kim".to_owned() }]);
+    play.tell([Event::CancelRequested { by: "kim".to_owned(), from: None }]);
     play.ends("work#1", AttemptOutcome::Cancelled, None);
     assert_eq!(
         play.reopening(Changes::default()),

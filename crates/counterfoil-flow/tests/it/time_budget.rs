@@ -85,6 +85,7 @@ fn time_spent_waiting_for_a_person_does_not_count() {
         question: "confirm".to_owned(),
         answer: "yes".to_owned(),
         by: "somebody".to_owned(),
+        from: None,
     };
     timed.turn(vec![answered], 90_000);
     assert_eq!(timed.run.ended.map(|ending| ending.outcome), Some(Outcome::Done));

@@ -70,6 +70,7 @@ fn one_that_waits_for_its_turn_does_not_keep_the_run_from_waiting_for_a_person()
         question: "all/a/ask".to_owned(),
         answer: "yes".to_owned(),
         by: "somebody".to_owned(),
+        from: None,
     };
     assert_eq!(play.tell([answer]).workspace_ops(), [(WorkspaceOpKind::Merge, "all/a#1")]);
     assert_eq!(play.see_to("all/a#1", &[]).workspace_ops()[0], (WorkspaceOpKind::Merge, "all/b#1"));
@@ -226,7 +227,7 @@ fn a_run_that_is_cancelled_drops_what_is_open_and_one_that_is_stopped_keeps_it()
     }]);
     assert_eq!(play.started(), [("all/a/make#2", Some("all/a#1"))]);
     assert_eq!(play.workspace_ops(), [(WorkspaceOpKind::Open, "all/b#1")]);
-    play.tell([Event::CancelRequested { by: "me".to_owned() }]);
+    play.tell([Event::CancelRequested { by: "me".to_owned(), from: None }]);
     assert!(play.workspace_ops().is_empty(), "dropped under an attempt");
     cancelled("all/a/make#2", &mut play);
     // The second may be half made.

@@ -4,7 +4,7 @@ use crate::cli::{ResumeArgs, RunArgs, RunFormat, StateLocation};
 use crate::exit::Exit;
 use crate::progress::{self, ProgressSink};
 use crate::source::Source;
-use crate::{input, output, render};
+use crate::{input, output, person, render};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
@@ -34,6 +34,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if args.resume_last
         && let Some(run) = unfinished(&state, &workflow.name)?
     {
+        person::require_outside_of_attempts("run --resume-last")?;
         return resume_run(&args.location, &run, &args.agents, &Takeup::default(), args.format);
     }
     let mut given = args.inputs.clone();
@@ -72,6 +73,7 @@ pub(crate) fn start_run(
 }
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
+    person::require_outside_of_attempts("resume")?;
     let state = input::state_folder(&args.location)?;
     super::runs::require_runs(&state)?;
     let takeup = Takeup {
@@ -129,7 +131,7 @@ pub(crate) fn resume_run(
         inputs: changed,
         because: takeup.because.trim().to_owned(),
     };
-    let by = super::runs::current_user();
+    let by = person::current();
     let options = ResumeOptions { named, rest, environment, repo, by, changes };
     let report = drive_and_report(&engine, location, format, |observer, stop| {
         engine.resume(run, &options, observer, stop)

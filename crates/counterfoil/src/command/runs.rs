@@ -3,7 +3,7 @@
 use super::run::Takeup;
 use crate::cli::{AnswerArgs, ListFormat, RunRef, RunsArgs, ShowArgs, StateLocation};
 use crate::exit::Exit;
-use crate::{input, output, render};
+use crate::{input, output, person, render};
 use anyhow::{Result, bail};
 use counterfoil_engine::{CancelOutcome, Engine, ledger};
 use serde_json::{Value, json};
@@ -132,9 +132,9 @@ fn print_claims(engine: &Engine, run: &str, format: ListFormat) -> Result<Exit> 
 }
 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
+    person::require_outside_of_attempts("answer")?;
     let state = input::state_folder(&args.location)?;
     require_runs(&state)?;
-    let user = current_user();
     let run = {
         let engine = Engine::open(&state)?;
         // Resolved once: `last` may be another run by the time the hint below is used.
@@ -143,7 +143,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
             Some(words) => format!("{}: {words}", args.answer),
             None => args.answer.clone(),
         };
-        engine.answer(&run, &args.question, &answer, &user)?;
+        engine.answer(&run, &args.question, &answer, person::current())?;
         run
     };
     if args.resume {
@@ -156,17 +156,12 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// The name under which answers, cancellations and reopenings are recorded.
-pub(super) fn current_user() -> String {
-    std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned())
-}
-
 pub(crate) fn cancel(args: &RunRef) -> Result<Exit> {
+    person::require_outside_of_attempts("cancel")?;
     let state = input::state_folder(&args.location)?;
     require_runs(&state)?;
     let engine = Engine::open(&state)?;
-    let user = current_user();
-    output::write_stderr(match engine.cancel(&args.run, &user)? {
+    output::write_stderr(match engine.cancel(&args.run, person::current())? {
         CancelOutcome::Cancelled => "cancelled\n",
         CancelOutcome::Requested => "cancellation requested from the process that runs it\n",
     });

@@ -2,7 +2,7 @@
 
 use crate::cli::UndoArgs;
 use crate::exit::Exit;
-use crate::{input, output, render};
+use crate::{input, output, person, render};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_engine::Engine;
@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
+    person::require_outside_of_attempts("undo")?;
     let state = input::state_folder(&args.location)?;
     super::runs::require_runs(&state)?;
     let engine = Engine::open_to_read(&state)?;

@@ -4,7 +4,7 @@ use super::checks::checks_line;
 use super::claims::{attempt_details, retry_reason};
 use super::text::{abbreviate, duration, one_line, pluralize, timestamp, usage_suffix};
 use counterfoil_flow::{
-    AskedQuestion, AttemptOutcome, BuiltinStep, End, Ended, Event, Form, Reply, RunState,
+    AskedQuestion, AttemptOutcome, BuiltinStep, End, Ended, Event, Form, Origin, Reply, RunState,
     TransitionTaken, Usage, Workflow,
 };
 use serde_json::Value;
@@ -135,7 +135,7 @@ impl EventFormatter {
                     run.run,
                     run.workflow,
                     reopened.state,
-                    reopened.by,
+                    decided_by(&reopened.by, reopened.from.as_deref()),
                     timestamp(at)
                 ));
             }
@@ -235,7 +235,8 @@ impl EventFormatter {
             Event::Asked { questions, .. } => {
                 Some(questions.iter().map(question_line).collect::<Vec<_>>().join("\n"))
             }
-            Event::Answered { question, answer, by } => {
+            Event::Answered { question, answer, by, from } => {
+                let by = decided_by(by, from.as_deref());
                 Some(format!("! {question}: {} (answered by {by})", one_line(answer)))
             }
             Event::QuestionsCancelled { questions, .. } => {
@@ -302,7 +303,9 @@ impl EventFormatter {
             Event::ArtifactFailed { path, reason } => {
                 Some(format!("✗ cannot write {path}: {reason}"))
             }
-            Event::CancelRequested { by } => Some(format!("✗ cancelled by {by}")),
+            Event::CancelRequested { by, from } => {
+                Some(format!("✗ cancelled by {}", decided_by(by, from.as_deref())))
+            }
             _ => None,
         }
     }
@@ -509,6 +512,18 @@ pub(super) fn guard_values(transition: &TransitionTaken) -> String {
         .map(|(path, value)| format!("{path} = {}", abbreviate(value)))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+/// Who decided something, and from where: the name in the person's environment, then the account,
+/// the machine and the terminal, or without a terminal the program that gave the command.
+fn decided_by(by: &str, from: Option<&Origin>) -> String {
+    let Some(from) = from else { return by.to_owned() };
+    let place = match (&from.terminal, from.program.as_str()) {
+        (Some(terminal), _) => format!(" at {terminal}"),
+        (None, "") => String::new(),
+        (None, program) => format!(" from {}", one_line(program)),
+    };
+    one_line(&format!("{by} as {}@{}{place}", from.user, from.host))
 }
 
 /// A reason, preceded by a colon.

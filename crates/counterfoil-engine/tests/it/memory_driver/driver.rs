@@ -95,7 +95,7 @@ impl MemoryDriver {
             for question in questions {
                 if let Some(answer) = self.worker.agents().answer(&question.id) {
                     let (question, by) = (question.id.clone(), "script".to_owned());
-                    facts.push(Event::Answered { question, answer, by });
+                    facts.push(Event::Answered { question, answer, by, from: None });
                 }
             }
         }

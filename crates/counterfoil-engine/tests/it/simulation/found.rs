@@ -197,6 +197,7 @@ workflows:
             question: id.clone(),
             answer: "yes".to_owned(),
             by: "me".to_owned(),
+            from: None,
         }]);
         ids.push(id);
     }

@@ -219,7 +219,7 @@ impl<'m, C: DriverCore> Run<'m, C> {
             history.on_event(&self.made.workflow, &event, at);
         }
         let changes = self.changes(history.run_state());
-        let request = Request { by: "somebody".to_owned(), changes, ..Request::default() };
+        let request = Request { by: "somebody".into(), changes, ..Request::default() };
         let event = match history.reopen(&self.made.workflow, &request, self.time + self.skew) {
             Ok(event) => event,
             Err(ReopenError::SameEnd { .. }) => {
@@ -290,7 +290,8 @@ impl<'m, C: DriverCore> Run<'m, C> {
                 driver.queue.push(Delivery { due: self.time, fact });
             }
             Fault::Cancel => {
-                self.journal.send_message(Event::CancelRequested { by: "somebody".to_owned() });
+                self.journal
+                    .send_message(Event::CancelRequested { by: "somebody".to_owned(), from: None });
             }
             Fault::Artifact => {
                 let fact = Event::ArtifactFailed {
@@ -437,7 +438,7 @@ impl<'m, C: DriverCore> Run<'m, C> {
             Form::Pattern(_) | Form::Text => "something".to_owned(),
         };
         let question = if self.dice.percent(5) { "b0#7".to_owned() } else { question };
-        let answered = Event::Answered { question, answer, by: "somebody".to_owned() };
+        let answered = Event::Answered { question, answer, by: "somebody".to_owned(), from: None };
         if self.dice.percent(15) {
             self.journal.send_message(answered.clone());
         }

@@ -81,6 +81,7 @@ pub(crate) fn play(workflow: &Workflow, dice: &mut Dice) -> Result<Played, Strin
                 question,
                 answer: answer(&form, dice),
                 by: "somebody".to_owned(),
+                from: None,
             });
         } else if let Some(time) = wake_at {
             now = now.max(time);

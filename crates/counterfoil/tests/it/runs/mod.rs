@@ -13,6 +13,7 @@ mod known;
 mod language;
 mod listing;
 mod moves;
+mod people;
 mod prompts;
 mod quotations;
 mod reopening;
