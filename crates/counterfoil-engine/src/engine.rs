@@ -19,7 +19,7 @@ use counterfoil_process::StopRequest;
 use counterfoil_process::contain::{Kind, Launcher};
 use counterfoil_worker::{WorkerContext, bundle_contracts, perform_workspace_op};
 use counterfoil_workspace::git;
-use counterfoil_workspace::workspaces::Workspaces;
+use counterfoil_workspace::workspaces::{Workspaces, readable_name};
 use resume::checked_changes;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +62,9 @@ pub struct ResumeOptions {
     /// More budget, other limits and inputs, and the reason.
     pub changes: Changes,
 }
+
+/// The folder in a repository for worktrees, if the state folder is elsewhere.
+const IN_REPOSITORY: &str = ".counterfoil";
 
 /// Drives and reads the runs of a state folder.
 #[derive(Clone)]
@@ -229,8 +232,10 @@ impl Engine {
     ) -> Arc<WorkerContext> {
         let contracts = bundle_contracts(&workflow.bundle);
         let state = self.journal.folder();
+        let worktrees = workspaces.paths_in_repository();
         let context =
             WorkerContext::new(&run_state.run, repo, state, agents, contracts, workspaces);
+        context.add_published(worktrees);
         // Nobody else is to blame for what we print.
         context.add_published(counterfoil_process::output_files());
         let context = context.with_workflow_files(run_state.own.clone());
@@ -332,9 +337,21 @@ impl Engine {
         }
     }
 
-    /// The workspaces of a repository.
+    /// The workspaces of a repository. Worktrees are always in the repository, so that tools find
+    /// what they look for in the folders above them: `node_modules`, a virtual environment, the
+    /// settings of a workspace.
     pub fn workspaces(&self, repo: &Path) -> Workspaces {
-        Workspaces::new(self.journal.folder(), repo)
+        let state = self.journal.folder();
+        let workspaces = Workspaces::new(state, repo);
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let (state, repo) = (real(state), real(repo));
+        let top = git::repository_top(&repo).unwrap_or(&repo);
+        if state.starts_with(top) {
+            return workspaces;
+        }
+        // Another state folder of the same repository removes its own worktrees only.
+        let name = readable_name("worktrees", &[&state.to_string_lossy()]);
+        workspaces.with_worktrees(&top.join(IN_REPOSITORY).join(name))
     }
 
     /// The workspaces of a repository. Those that belong to no open run are removed first.

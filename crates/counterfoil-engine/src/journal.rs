@@ -27,7 +27,7 @@ use holder::Process;
 use rusqlite::Connection;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -121,6 +121,7 @@ impl Journal {
         let path = folder.join(FILE);
         let settings = Settings::default();
         let file = identity(&path).ok_or_else(|| Error::Missing { path: path.clone() })?;
+        refuse_links(folder)?;
         let reader = schema::open_to_read(&path, &settings)?;
         Ok(Self::new(folder, path, file, Process::this(), settings, reader, None))
     }
@@ -224,7 +225,19 @@ fn prepare(folder: &Path, path: &Path) -> Result<()> {
         }
         _ => Error::Folder { path: folder.to_owned(), why: error.to_string() },
     };
-    make_folder(folder).map_err(|error| unusable(&error))
+    make_folder(folder).map_err(|error| unusable(&error))?;
+    refuse_links(folder)
+}
+
+/// Refuses a link in the state folder: what is written there would go elsewhere. The folder itself
+/// may be one.
+fn refuse_links(folder: &Path) -> Result<()> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let link = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
+        .map(|entry| entry.path())
+        .min();
+    link.map_or(Ok(()), |path| Err(Error::Link { path }))
 }
 
 /// Creates a state folder if it does not exist, with a `.gitignore` that excludes all of it.
@@ -233,7 +246,8 @@ fn prepare(folder: &Path, path: &Path) -> Result<()> {
 ///
 /// The folder or the file cannot be created.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
+    // What agents said and what they were told is nobody else's business.
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     match OpenOptions::new().write(true).create_new(true).open(folder.join(".gitignore")) {
         Ok(mut file) => file.write_all(b"*\n"),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

@@ -26,7 +26,7 @@ impl From<Command> for TestCommand {
 
 impl TestCommand {
     /// A program with an environment of its own: no color, UTF-8, the `PATH` of the test, and no
-    /// configuration of git. Nothing else is inherited.
+    /// configuration of git. Runs are kept in the repository. Nothing else is inherited.
     pub fn new(program: impl AsRef<OsStr>) -> Self {
         let mut command = Command::new(program);
         command
@@ -35,6 +35,8 @@ impl TestCommand {
             .env("LANG", "C.UTF-8")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            // In the project of the test, never in the home folder of the person who tests.
+            .env("COUNTERFOIL_STATE", ".counterfoil")
             .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.into()
     }

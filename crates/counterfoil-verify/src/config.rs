@@ -286,6 +286,8 @@ struct RawFile {
     _agents: IgnoredAny,
     #[serde(default, rename = "redact")]
     _redact: IgnoredAny,
+    #[serde(default, rename = "state")]
+    _state: IgnoredAny,
 }
 
 #[derive(Default, Deserialize)]

@@ -60,6 +60,23 @@ pub fn repository_top(folder: &Path) -> Option<&Path> {
     None
 }
 
+/// The git folder that all worktrees of a repository share, found without starting git, given the
+/// top of one of them. `None` if there is no repository or its folder cannot be read.
+pub fn common_folder(top: &Path) -> Option<PathBuf> {
+    let git = top.join(".git");
+    let git = if git.is_dir() {
+        git
+    } else {
+        let named = std::fs::read(&git).ok()?;
+        top.join(OsStr::from_bytes(named.strip_prefix(b"gitdir: ")?.trim_ascii_end()))
+    };
+    let common = match std::fs::read(git.join("commondir")) {
+        Ok(named) => git.join(OsStr::from_bytes(named.trim_ascii_end())),
+        Err(_) => git,
+    };
+    common.canonicalize().ok()
+}
+
 /// Whether a git folder has what git requires of one. That of a worktree shares the rest with the
 /// repository.
 fn is_repository(git: &Path) -> bool {

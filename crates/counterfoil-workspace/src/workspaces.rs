@@ -38,6 +38,8 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Workspaces {
     state: PathBuf,
+    /// The folder with the worktrees.
+    worktrees: PathBuf,
     repo: PathBuf,
     on_step: Arc<dyn Fn(Step) + Send + Sync>,
 }
@@ -266,7 +268,26 @@ impl Workspaces {
     /// The workspaces of a repository folder, stored in a state folder. Creates nothing yet.
     pub fn new(state: &Path, repo: &Path) -> Self {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Self { state: absolute(state), repo: absolute(repo), on_step: Arc::new(|_| ()) }
+        let state = absolute(state);
+        let worktrees = state.join("worktrees");
+        Self { state, worktrees, repo: absolute(repo), on_step: Arc::new(|_| ()) }
+    }
+
+    /// Keeps the worktrees in another folder, which no other state folder uses. It is created with
+    /// the first worktree, together with a `.gitignore` that excludes all of its parent.
+    #[must_use]
+    pub fn with_worktrees(self, folder: &Path) -> Self {
+        Self { worktrees: folder.to_owned(), ..self }
+    }
+
+    /// What these workspaces create in the repository outside of the state folder. It is not part
+    /// of anybody's work.
+    pub fn paths_in_repository(&self) -> Vec<PathBuf> {
+        if self.keeps_worktrees_in_state() {
+            return Vec::new();
+        }
+        let parent = self.worktrees.parent().unwrap_or(&self.worktrees);
+        vec![self.worktrees.clone(), parent.join(".gitignore")]
     }
 
     /// Sets a function that is called at each step.
@@ -365,13 +386,35 @@ impl Workspaces {
         (self.on_step)(step);
     }
 
+    fn keeps_worktrees_in_state(&self) -> bool {
+        self.worktrees.parent() == Some(&*self.state)
+    }
+
+    /// Creates the folder of the worktrees. One outside of the state folder is in the repository,
+    /// so git must ignore it.
+    fn make_worktrees_folder(&self) -> Result<(), Error> {
+        if self.keeps_worktrees_in_state() {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&self.worktrees).map_err(at("create", &self.worktrees))?;
+        let parent = self.worktrees.parent().unwrap_or(&self.worktrees);
+        let ignore = parent.join(".gitignore");
+        match std::fs::OpenOptions::new().write(true).create_new(true).open(&ignore) {
+            Ok(mut file) => {
+                std::io::Write::write_all(&mut file, b"*\n").map_err(at("write", &ignore))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(at("write", &ignore)(error)),
+        }
+    }
+
     fn paths(&self, run: &str, id: &str) -> WorkspacePaths {
         let run_name = run_name(run);
         let name = readable_name(id, &[run, id]);
         WorkspacePaths {
             run: run.to_owned(),
             id: id.to_owned(),
-            worktree: self.state.join("worktrees").join(&run_name).join(&name),
+            worktree: self.worktrees.join(&run_name).join(&name),
             base: self.state.join("bases").join(&run_name).join(&name),
             undo: self.state.join("undo").join(&run_name),
             kept: self.state.join("kept").join(&run_name),
@@ -379,9 +422,13 @@ impl Workspaces {
         }
     }
 
-    /// A path in the state folder, relative to the parent of that folder.
+    /// A path in the state folder: relative to the parent of that folder if it is in the
+    /// repository, so that it is right from there, else the whole path.
     fn display_path(&self, path: &Path) -> String {
         let parent = self.state.parent().unwrap_or(&self.state);
+        if !self.keeps_worktrees_in_state() {
+            return path.to_string_lossy().into_owned();
+        }
         path.strip_prefix(parent).unwrap_or(path).to_string_lossy().into_owned()
     }
 }

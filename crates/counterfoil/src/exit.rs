@@ -1,6 +1,6 @@
 //! Exit codes. They are a public interface; this is the only place that defines them.
 
-use counterfoil_engine::RunReport;
+use counterfoil_engine::{RunReport, journal};
 use counterfoil_flow::Cause;
 use std::process::ExitCode;
 
@@ -24,6 +24,8 @@ pub(crate) enum Exit {
     Exhausted,
     /// A run is blocked.
     Blocked,
+    /// The state folder was destroyed, damaged or altered.
+    State,
     /// A run timed out.
     Timeout,
     /// A run was cancelled.
@@ -54,6 +56,27 @@ impl Exit {
         }
     }
 
+    /// The exit code of a command that failed with an error.
+    pub(crate) fn from_error(error: &anyhow::Error) -> Self {
+        let is_state = |error: &journal::Error| {
+            use journal::Error as Lost;
+            matches!(
+                error,
+                Lost::Gone { .. }
+                    | Lost::Link { .. }
+                    | Lost::Damaged { .. }
+                    | Lost::Broken { .. }
+                    | Lost::Bundle { .. }
+            )
+        };
+        let lost = error.chain().any(|cause| match cause.downcast_ref() {
+            Some(counterfoil_engine::Error::Journal(error)) => is_state(error),
+            Some(_) => false,
+            None => cause.downcast_ref().is_some_and(is_state),
+        });
+        if lost { Self::State } else { Self::Usage }
+    }
+
     /// The number of the exit code.
     pub(crate) fn code(self) -> u8 {
         match self {
@@ -65,6 +88,7 @@ impl Exit {
             Self::Agent => 5,
             Self::Exhausted => 6,
             Self::Blocked => 7,
+            Self::State => 9,
             Self::Own(code) => code,
             Self::Timeout => 124,
             Self::Cancelled => 130,

@@ -18,6 +18,7 @@ mod project;
 mod render;
 mod report;
 mod source;
+mod state_folder;
 mod unpack;
 
 use clap::Parser;
@@ -58,7 +59,7 @@ fn main() -> std::process::ExitCode {
         Ok(exit) => exit.into(),
         Err(error) => {
             output::write_error(&error);
-            Exit::Usage.into()
+            Exit::from_error(&error).into()
         }
     }
 }

@@ -18,6 +18,12 @@ pub enum Error {
         /// The error of the system.
         why: String,
     },
+    /// There is a link in the state folder.
+    #[error("{} is a link, and links in a state folder are not followed; remove it, or put back what was there", path.display())]
+    Link {
+        /// The path of the link.
+        path: PathBuf,
+    },
     /// The journal is read-only.
     #[error("the journal {} cannot be written; allow writing there or open it for reading only", path.display())]
     ReadOnly {

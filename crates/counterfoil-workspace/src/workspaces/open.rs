@@ -37,6 +37,7 @@ pub(super) fn open(
             _ => save_patch::remove(workspaces, &paths, &record)?,
         }
     }
+    workspaces.make_worktrees_folder()?;
     let mut location = locate::find(&workspaces.repo)?;
     let without = excluded_paths(workspaces, &location, without);
     let listed = list_files(&mut location, &without)?;
@@ -172,7 +173,7 @@ fn excluded_paths(
         }
         path.to_owned()
     };
-    let all = without.iter().chain([&workspaces.state]);
+    let all = without.iter().chain([&workspaces.state, &workspaces.worktrees]);
     let below = all.filter_map(|path| {
         let path = repo.join(path);
         let plain = path.strip_prefix(&location.top).map(Path::to_owned).ok();

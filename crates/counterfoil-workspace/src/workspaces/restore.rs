@@ -16,8 +16,9 @@ pub(super) fn apply(
     work: &str,
 ) -> Result<(), Error> {
     let unfit = |why: String| Error::Unfit { work: work.to_owned(), why };
-    let relative = Path::new(work);
-    let saved = workspaces.state.parent().unwrap_or(&workspaces.state).join(relative);
+    let parent = workspaces.state.parent().unwrap_or(&workspaces.state);
+    let relative = Path::new(work).strip_prefix(parent).unwrap_or(Path::new(work));
+    let saved = parent.join(relative);
     // The name comes from a journal: only what was saved in the state folder is read.
     if !is_strictly_inside(relative) || !saved.starts_with(workspaces.state.join("kept")) {
         return Err(unfit("it is not in the folder for saved work".to_owned()));

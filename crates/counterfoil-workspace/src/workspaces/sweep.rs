@@ -14,7 +14,7 @@ pub(super) fn sweep(
     workspaces: &Workspaces,
     is_open: &dyn Fn(&str, &str) -> bool,
 ) -> Vec<SweptWorkspace> {
-    let places = ["bases", "worktrees"].map(|name| workspaces.state.join(name));
+    let places = [workspaces.state.join("bases"), workspaces.worktrees.clone()];
     // Every run starts with this call, and most never had a worktree.
     if !places.iter().any(|location| location.exists()) {
         return Vec::new();
@@ -38,14 +38,14 @@ pub(super) fn sweep(
             Ok(None) => drop(clear(&base)),
             Err(error) => {
                 // Its work cannot be distinguished from its base. It stays for inspection.
-                known.insert(workspaces.state.join("worktrees").join(tail(&base)));
+                known.insert(workspaces.worktrees.join(tail(&base)));
                 swept.push(failed(&name(base.parent()), &name(Some(&base)), &error));
             }
         }
         remove_if_empty(base.parent());
     }
     let mut aside = BTreeSet::new();
-    for folder in grandchildren(&workspaces.state.join("worktrees")) {
+    for folder in grandchildren(&workspaces.worktrees) {
         if !known.contains(&folder) {
             swept.push(move_aside(workspaces, &folder));
             aside.insert(folder.clone());
@@ -137,18 +137,15 @@ fn stale_entries(
 ) -> Vec<SweptWorkspace> {
     let Ok(location) = locate::find(&workspaces.repo) else { return Vec::new() };
     let Some(repository) = location.repository else { return Vec::new() };
-    let ours = workspaces.state.join("worktrees");
-    let ours = [
-        std::fs::canonicalize(&workspaces.state).map(|state| state.join("worktrees")).ok(),
-        Some(ours),
-    ];
+    let ours = workspaces.worktrees.clone();
+    let ours = [std::fs::canonicalize(&workspaces.worktrees).ok(), Some(ours)];
     let mut swept = Vec::new();
     for entry in
         std::fs::read_dir(repository.common.join("worktrees")).into_iter().flatten().flatten()
     {
         let Some(target) = save_patch::target(&entry.path()) else { continue };
         let is_ours = ours.iter().flatten().any(|ours| target.starts_with(ours));
-        let folder = workspaces.state.join("worktrees").join(tail(&target));
+        let folder = workspaces.worktrees.join(tail(&target));
         if is_ours && !known.contains(&folder) && !target.exists() {
             save_patch::remove_worktree_entry(&repository.common, &target);
             let (run, id) = (name(target.parent()), name(Some(&target)));

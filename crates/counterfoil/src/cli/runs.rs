@@ -57,7 +57,7 @@ pub(crate) struct StateLocation {
     #[arg(long, value_name = "DIR")]
     pub(crate) repo: Option<PathBuf>,
 
-    /// The folder with the runs [default: .counterfoil in the repository]
+    /// The folder with the runs [default: as in counterfoil.toml, else in ~/.local/state/counterfoil]
     #[arg(long, value_name = "DIR")]
     pub(crate) state: Option<PathBuf>,
 }

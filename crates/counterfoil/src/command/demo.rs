@@ -7,6 +7,7 @@ mod repository;
 
 use crate::cli::{DemoArgs, RunFormat, StateLocation};
 use crate::exit::Exit;
+use crate::project::STATE_FOLDER;
 use crate::render;
 use crate::report::demo::DemoReport;
 use crate::source::{self, Source};
@@ -54,7 +55,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
     let (files, changes) = (pack.files_below("demo/repo"), pack.files_below("demo/changes"));
     repository::initialize(&repo, &files, &changes)?;
     // The state folder is not part of the work tree, so the script is not part of the agents' work.
-    let state = repo.join(".counterfoil");
+    // It is in the demo's own repository, so that removing that one leaves nothing.
+    let state = repo.join(STATE_FOLDER);
     std::fs::create_dir_all(&state)
         .with_context(|| format!("cannot create {}", state.display()))?;
     unpack::write_files(&state, &[("script.yaml", &script)])?;
@@ -79,7 +81,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
         workflow_folders: home,
         launcher: counterfoil_process::contain::Launcher::default(),
     };
-    let location = StateLocation { repo: Some(repo.clone()), state: None };
+    let location = StateLocation { repo: Some(repo.clone()), state: Some(state.clone()) };
     let report = super::run::start_run(&state, options, &location, RunFormat::Human)
         .with_context(|| format!("the demo in {} failed", repo.display()))?;
 

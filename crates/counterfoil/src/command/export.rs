@@ -101,10 +101,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
 /// The redactor for the usual kinds of secrets, the patterns of the project, and the values of
 /// environment variables.
 fn redactor(location: &StateLocation, ran_in: &Path) -> Result<Redactor> {
-    let repo = match (&location.repo, &location.state) {
-        (None, Some(_)) => ran_in.to_owned(),
-        (named, _) => input::repository(named.as_deref())?,
-    };
+    let state = input::state_folder(location)?;
+    let repo = input::repository_of_run(location, &state, &ran_in.to_string_lossy())?;
     let config = Config::load(&repo, &repo)?;
     let mut redactor = Redactor::new(&config.redact)?;
     let named = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {

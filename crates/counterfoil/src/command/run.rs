@@ -27,7 +27,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let repo = input::repository(args.location.repo.as_deref())?;
     let state = match &args.location.state {
         Some(state) => state.clone(),
-        None => repo.join(".counterfoil"),
+        None => input::default_state_folder(&repo)?,
     };
     let source = Source::find(&args.workflow)?;
     let workflow = super::workflow::load(&source, &args.contracts)?;
@@ -105,19 +105,10 @@ pub(crate) fn resume_run(
     let (named, rest) = specs(agents)?;
     let state = &input::state_folder(location)?;
     let engine = Engine::open(state)?;
-    // A repository that was moved contains its state folder, so it is found from here. With a state
-    // folder elsewhere, the repository is the one that the run recorded.
-    let repo = match (&location.repo, &location.state) {
-        (None, Some(_)) => None,
-        (named, _) => Some(input::repository(named.as_deref())?),
-    };
-    let environment = match &repo {
-        Some(repo) => agent_environment(repo, state)?,
-        None => {
-            let recorded = engine.run_state(&engine.journal().resolve(run)?)?.repo;
-            agent_environment(Path::new(&recorded), state)?
-        }
-    };
+    let recorded = engine.run_state(&engine.journal().resolve(run)?)?.repo;
+    let repo = input::repository_of_run(location, state, &recorded)?;
+    let environment = agent_environment(&repo, state)?;
+    let repo = Some(repo);
     // The types of inputs are those of the workflow that the run began with.
     let changed = if takeup.inputs.is_empty() {
         Map::new()

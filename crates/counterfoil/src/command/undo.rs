@@ -6,9 +6,8 @@ use crate::{input, output, person, render};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_engine::Engine;
-use counterfoil_workspace::workspaces::{MergeRecordState, Workspaces};
+use counterfoil_workspace::workspaces::MergeRecordState;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     person::require_outside_of_attempts("undo")?;
@@ -21,12 +20,8 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
             "run {run} is active and may merge more changes; cancel it first with `counterfoil cancel {run}`"
         );
     }
-    // As with `resume`: a repository that was moved contains its state folder.
-    let repo = match (&args.location.repo, &args.location.state) {
-        (None, Some(_)) => PathBuf::from(engine.run_state(&run)?.repo),
-        (named, _) => input::repository(named.as_deref())?,
-    };
-    let workspaces = Workspaces::new(&state, &repo);
+    let repo = input::repository_of_run(&args.location, &state, &engine.run_state(&run)?.repo)?;
+    let workspaces = engine.workspaces(&repo);
     let foldings = workspaces.merge_records(&run);
     let known: BTreeSet<&str> = foldings.iter().map(|folding| folding.id.as_str()).collect();
     let workspace = match &args.workspace {

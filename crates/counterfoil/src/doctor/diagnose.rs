@@ -204,7 +204,7 @@ fn check_programs(
 
 /// Checks the repository, the state folder and process containment.
 fn check_repository(probe: &Probe, findings: &mut Vec<Finding>, passed: &mut Vec<String>) {
-    let state = probe.repo.join(crate::project::STATE_FOLDER);
+    let state = &probe.state;
     match (probe.is_repository, probe.has_git) {
         (true, true) => passed.push("git: repository found".to_owned()),
         (true, false) => findings.push(finding(

@@ -3,7 +3,7 @@
 use super::Permissions;
 use super::login::{self, Login};
 use crate::init::{FileState, Subagents, file_state, find_on_path, subagents};
-use crate::project;
+use crate::{project, state_folder};
 use counterfoil_agents::adapters::{Adapter, Server, adapters};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_agents::environment::installed;
@@ -34,6 +34,8 @@ pub(crate) struct Probe {
     pub(crate) has_git: bool,
     /// Whether `counterfoil` is on PATH.
     pub(crate) on_path: bool,
+    /// The folder with the runs.
+    pub(crate) state: PathBuf,
     /// Whether the state folder, or the folder in which it would be created, is writable.
     pub(crate) writable: bool,
     /// The state folder or the repository, if every user may write to it.
@@ -80,7 +82,8 @@ pub(crate) fn probe(repo: &Path) -> Probe {
     let effective = config.clone().unwrap_or_default();
     let path = std::env::var_os("PATH");
     let path = path.as_deref();
-    let state = repo.join(project::STATE_FOLDER);
+    let found = state_folder::find(repo);
+    let state = found.map_or_else(|_| repo.join(project::STATE_FOLDER), |found| found.folder);
     let mut invalid_json = Vec::new();
     let settings: Vec<(String, Value)> = [".claude/settings.json", ".claude/settings.local.json"]
         .into_iter()
@@ -98,6 +101,7 @@ pub(crate) fn probe(repo: &Path) -> Probe {
         has_git: find_on_path("git", path).is_some(),
         on_path: find_on_path("counterfoil", path).is_some(),
         writable: is_writable(&state),
+        state: state.clone(),
         world_writable: [state.as_path(), repo]
             .into_iter()
             .find(|folder| is_world_writable(folder))

@@ -22,6 +22,7 @@ mod runs;
 mod setup;
 mod shell_project;
 mod shipped;
+mod state_folder;
 mod verification;
 
 /// The program under test.

@@ -22,7 +22,12 @@ fn project(paths: &[&str]) -> TempDir {
 
 /// The standard output and standard error of a command.
 fn output(folder: &Path, arguments: &[&str]) -> (String, String) {
-    let output = Command::new(PROGRAM).args(arguments).current_dir(folder).output().unwrap();
+    let output = Command::new(PROGRAM)
+        .args(arguments)
+        .env("COUNTERFOIL_STATE", ".counterfoil")
+        .current_dir(folder)
+        .output()
+        .unwrap();
     (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 

@@ -25,6 +25,7 @@ impl Client {
             .args(arguments)
             .current_dir(folder)
             .env_clear()
+            .env("COUNTERFOIL_STATE", ".counterfoil")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -13,6 +13,7 @@ fn refused(arguments: &[&str], folder: &Path) -> String {
         .args(arguments)
         .current_dir(folder)
         .env_clear()
+        .env("COUNTERFOIL_STATE", ".counterfoil")
         .env("NO_COLOR", "1")
         .output()
         .unwrap();

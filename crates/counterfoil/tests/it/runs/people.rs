@@ -40,7 +40,9 @@ fn told_by_agent(project: &WorkflowProject, script: &str) -> String {
 fn an_attempt_decides_nothing_however_it_hides() {
     let (project, run) = waiting();
     let state = project.state().display().to_string();
-    let copy = project.root_path("other-name").display().to_string();
+    // Outside of the repository, which is observed.
+    let elsewhere = tempfile::TempDir::new().unwrap();
+    let copy = elsewhere.path().join("other-name").display().to_string();
     std::fs::copy(PROGRAM, &copy).unwrap();
     let answer = format!("answer {run} approve proceed --state {state}");
     let ways = [

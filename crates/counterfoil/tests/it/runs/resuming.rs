@@ -20,6 +20,7 @@ fn interrupted(project: &WorkflowProject) {
     let mut child = std::process::Command::new(crate::PROGRAM)
         .args(["run", "flow.yaml", "--format", "json", "--agent", "script:script.yaml"])
         .current_dir(project.path("."))
+        .env("COUNTERFOIL_STATE", ".counterfoil")
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();

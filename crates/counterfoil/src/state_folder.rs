@@ -1,0 +1,152 @@
+//! Where the runs of a repository are kept: outside of the work tree, so that neither `git clean`
+//! nor an agent that removes the wrong folder destroys them.
+//!
+//! In this order: `--state`, the variable `COUNTERFOIL_STATE`, the key `state` of
+//! `counterfoil.toml`, and `counterfoil/NAME-HASH` in the user's folder for state. The hash is that
+//! of the git folder that all worktrees of the repository share, so that each of them finds the
+//! same runs without a pointer file; without git it is that of the folder itself.
+
+use crate::project::{self, STATE_FOLDER};
+use anyhow::{Context, Result, bail};
+use counterfoil_engine::config::FILE;
+use counterfoil_workspace::git;
+use sha2::{Digest as _, Sha256};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// The variable that names the state folder. A relative path begins at the repository.
+const VARIABLE: &str = "COUNTERFOIL_STATE";
+/// Larger configuration files are refused when they are used.
+const MAX_CONFIG_BYTES: usize = 1 << 20;
+
+/// The state folder of a repository, and what to tell the user about it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) folder: PathBuf,
+    pub(crate) note: Option<String>,
+}
+
+/// The state folder of a repository that was not named on the command line.
+pub(crate) fn find(repo: &Path) -> Result<Found> {
+    if let Some(named) = std::env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
+        return Ok(Found { folder: repo.join(named), note: None });
+    }
+    if let Some(folder) = configured(repo)? {
+        return Ok(Found { folder, note: None });
+    }
+    let base = base(std::env::var_os("XDG_STATE_HOME"), std::env::home_dir());
+    Ok(by_default(repo, base.as_deref()))
+}
+
+/// The user's folder for state: `$XDG_STATE_HOME`, else `.local/state` in the home folder, which is
+/// that of the user's account if `HOME` is not set. A relative path is ignored, as the
+/// specification of these variables says.
+fn base(xdg: Option<OsString>, home: Option<PathBuf>) -> Option<PathBuf> {
+    let xdg = xdg.map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = home.filter(|home| home.is_absolute());
+    xdg.or_else(|| Some(home?.join(".local/state"))).map(|base| base.join("counterfoil"))
+}
+
+fn by_default(repo: &Path, base: Option<&Path>) -> Found {
+    let in_tree = repo.join(STATE_FOLDER);
+    let Some(base) = base else {
+        let note = format!(
+            "there is no home folder for state (HOME and XDG_STATE_HOME are not set), so the runs \
+             are kept in {}, where an agent can remove them",
+            in_tree.display()
+        );
+        return Found { folder: in_tree, note: Some(note) };
+    };
+    let folder = base.join(name(repo));
+    let has_runs = |folder: &Path| folder.join("journal.db").exists();
+    let note = (has_runs(&in_tree) && !has_runs(&folder)).then(|| {
+        format!(
+            "runs are now kept in {new}; those in {old} are read with `--state {old}`, or move \
+             them with `mkdir -p {base} && mv {old} {new}`",
+            new = folder.display(),
+            old = in_tree.display(),
+            base = base.display()
+        )
+    });
+    Found { folder, note }
+}
+
+/// The name of the state folder of a repository: readable, and different for each repository.
+fn name(repo: &Path) -> String {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let repo = real(repo);
+    let common = git::repository_top(&repo).and_then(git::common_folder);
+    let identity = common.as_deref().unwrap_or(&repo);
+    // The repository's folder is around its git folder. A bare one is its git folder.
+    let shown = match identity.file_name() {
+        Some(git) if git == ".git" => identity.parent().unwrap_or(identity),
+        _ => identity,
+    };
+    let plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
+    let shown = shown.file_name().unwrap_or_default().to_string_lossy();
+    let shown: String =
+        shown.chars().take(40).map(|char| if plain(char) { char } else { '-' }).collect();
+    let shown = shown.trim_start_matches(['.', '-']);
+    let shown = if shown.is_empty() { "root" } else { shown };
+    let hash = hex::encode(Sha256::digest(identity.as_os_str().as_bytes()));
+    format!("{shown}-{}", hash.get(..12).unwrap_or(&hash))
+}
+
+/// The folder that the key `state` of the project's `counterfoil.toml` names, relative to that file.
+/// Only this key is read: an error in another part of the file does not hide the runs.
+fn configured(repo: &Path) -> Result<Option<PathBuf>> {
+    let Some(home) = project::config_folder(repo) else { return Ok(None) };
+    let path = home.join(FILE);
+    let (name, bytes) = crate::input::read(&path, MAX_CONFIG_BYTES)?;
+    let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
+    if !text.contains("state") {
+        return Ok(None);
+    }
+    let file: toml_edit::DocumentMut = text
+        .parse()
+        .with_context(|| format!("{name} cannot be read, so its key `state` cannot"))?;
+    let Some(value) = file.get("state") else { return Ok(None) };
+    match value.as_str().map(str::trim) {
+        Some(folder) if !folder.is_empty() => Ok(Some(home.join(folder))),
+        _ => bail!("{name}: `state` must be the path of a folder, such as state = \"../runs\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_for_state_is_absolute_or_none() {
+        let path = |text: &str| Some(PathBuf::from(text));
+        for (xdg, home, expected) in [
+            (Some("/x"), path("/h"), path("/x/counterfoil")),
+            (Some("x"), path("/h"), path("/h/.local/state/counterfoil")),
+            (Some(""), path("/h"), path("/h/.local/state/counterfoil")),
+            (None, path("/h"), path("/h/.local/state/counterfoil")),
+            (None, path("h"), None),
+            (None, path(""), None),
+            (None, None, None),
+        ] {
+            assert_eq!(base(xdg.map(OsString::from), home.clone()), expected, "{xdg:?} {home:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_home_the_runs_are_in_the_tree_and_that_is_said() {
+        let found = by_default(Path::new("/nowhere/repo"), None);
+        assert_eq!(found.folder, Path::new("/nowhere/repo/.counterfoil"));
+        assert!(found.note.unwrap().contains("HOME and XDG_STATE_HOME are not set"));
+    }
+
+    #[test]
+    fn names_are_readable_and_different() {
+        let [one, other] =
+            ["/nowhere/a/my repo", "/nowhere/b/my repo"].map(|path| name(Path::new(path)));
+        assert!(one.starts_with("my-repo-") && other.starts_with("my-repo-"), "{one} {other}");
+        assert_ne!(one, other);
+        assert!(name(Path::new("/")).starts_with("root-"));
+        assert!(name(Path::new("/nowhere/.hidden")).starts_with("hidden-"));
+    }
+}
