@@ -27,7 +27,7 @@ use holder::Process;
 use rusqlite::Connection;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -225,8 +225,31 @@ fn prepare(folder: &Path, path: &Path) -> Result<()> {
         }
         _ => Error::Folder { path: folder.to_owned(), why: error.to_string() },
     };
+    refuse_lost(folder)?;
     make_folder(folder).map_err(|error| unusable(&error))?;
-    refuse_links(folder)
+    refuse_links(folder)?;
+    // SQLite would create it for all users. Its log has the mode of the file.
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(unusable(&error)),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a state folder in which runs were recorded and whose journal is missing: a new one would
+/// hide that. Transcripts are written for runs only.
+///
+/// # Errors
+///
+/// The journal is missing although there are transcripts.
+pub fn refuse_lost(folder: &Path) -> Result<()> {
+    let path = folder.join(FILE);
+    let has_transcripts = || {
+        fs::read_dir(folder.join("transcripts")).is_ok_and(|mut entries| entries.next().is_some())
+    };
+    if path.symlink_metadata().is_err() && has_transcripts() {
+        return Err(Error::Lost { path });
+    }
+    Ok(())
 }
 
 /// Refuses a link in the state folder: what is written there would go elsewhere. The folder itself

@@ -30,7 +30,7 @@ pub(crate) use setup::{DoctorArgs, HookArgs, HookCheckArgs, HookCommand, InitArg
 #[derive(Debug, Parser)]
 #[command(name = "counterfoil", version, propagate_version = true, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 success (accepted, additive, valid, done), 1 failure, 2 usage error, 3 a claim failed; for runs also 4 waiting, 5 agent failure, 6 attempts or budget exhausted, 7 blocked, 8 a review that requests changes; 9 the state folder was destroyed, damaged or altered, 124 timeout, 130 cancelled.\nSet COUNTERFOIL_LOG=warn to log structured events to stderr, and NO_COLOR=1 to disable colours."
+    after_help = "Exit codes: 0 success (accepted, additive, valid, done), 1 failure, 2 usage error, 3 a claim failed; for runs also 4 waiting, 5 agent failure, 6 attempts or budget exhausted, 7 blocked, 8 a review that requests changes, 9 the state folder was destroyed or altered, 124 timeout, 130 cancelled.\nSet COUNTERFOIL_LOG=warn to log structured events to stderr, and NO_COLOR=1 to disable colours."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -47,7 +47,7 @@ const MCP: &str = "\
 Serve the Model Context Protocol on standard input and output, so that agents can submit results.
 
 An agent submits its result with the tool `submit_result` while it works. An invalid result is returned with all violations. A \
-valid result is stored in .counterfoil/submissions.jsonl and acknowledged. The tools `get_contract` and `check_result` help the \
+valid result is stored in submissions.jsonl in the state folder and acknowledged. The tools `get_contract` and `check_result` help the \
 agent. The server ends when standard input is closed.";
 
 const REPLAY: &str = "\

@@ -59,14 +59,15 @@ impl Exit {
     /// The exit code of a command that failed with an error.
     pub(crate) fn from_error(error: &anyhow::Error) -> Self {
         let is_state = |error: &journal::Error| {
-            use journal::Error as Lost;
+            use journal::Error as Problem;
             matches!(
                 error,
-                Lost::Gone { .. }
-                    | Lost::Link { .. }
-                    | Lost::Damaged { .. }
-                    | Lost::Broken { .. }
-                    | Lost::Bundle { .. }
+                Problem::Gone { .. }
+                    | Problem::Link { .. }
+                    | Problem::Lost { .. }
+                    | Problem::Damaged { .. }
+                    | Problem::Broken { .. }
+                    | Problem::Bundle { .. }
             )
         };
         let lost = error.chain().any(|cause| match cause.downcast_ref() {

@@ -1,8 +1,6 @@
-//! Reading what the command line names: files with a size limit, contracts, the repository and the
-//! state folder.
+//! Reading what the command line names: files with a size limit, contracts and the
+//! repository.
 
-use crate::cli::StateLocation;
-use crate::{output, state_folder};
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::{Contract, Registry, ResolveError};
 use counterfoil_workspace::git::repository_top;
@@ -81,44 +79,4 @@ pub(crate) fn repository(folder: Option<&Path>) -> Result<PathBuf> {
     let root =
         state.into_iter().chain(repository_top(&current)).max_by_key(|root| root.as_os_str().len());
     Ok(root.unwrap_or(&current).to_owned())
-}
-
-/// The folder with the runs.
-pub(crate) fn state_folder(location: &StateLocation) -> Result<PathBuf> {
-    match &location.state {
-        Some(state) => Ok(state.clone()),
-        None => default_state_folder(&repository(location.repo.as_deref())?),
-    }
-}
-
-/// The folder with the runs of a repository, if none is named. What there is to say about it is
-/// said once.
-pub(crate) fn default_state_folder(repo: &Path) -> Result<PathBuf> {
-    static SAID: std::sync::Once = std::sync::Once::new();
-    let found = state_folder::find(repo)?;
-    if let Some(note) = found.note {
-        SAID.call_once(|| output::write_stderr(&format!("note: {note}\n")));
-    }
-    Ok(found.folder)
-}
-
-/// The repository that a command about a run works on: the one that is named, else the one that
-/// contains the state folder, which may have been moved with it, else the one that the run
-/// recorded, unless it is gone.
-pub(crate) fn repository_of_run(
-    location: &StateLocation,
-    state: &Path,
-    recorded: &str,
-) -> Result<PathBuf> {
-    if location.repo.is_some() {
-        return repository(location.repo.as_deref());
-    }
-    let recorded = PathBuf::from(recorded);
-    if location.state.is_some() {
-        return Ok(recorded);
-    }
-    let current = repository(None)?;
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let is_moved = real(state).starts_with(real(&current)) || !recorded.is_dir();
-    Ok(if is_moved { current } else { recorded })
 }

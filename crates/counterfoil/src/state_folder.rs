@@ -6,7 +6,9 @@
 //! of the git folder that all worktrees of the repository share, so that each of them finds the
 //! same runs without a pointer file; without git it is that of the folder itself.
 
+use crate::cli::StateLocation;
 use crate::project::{self, STATE_FOLDER};
+use crate::{input, output};
 use anyhow::{Context, Result, bail};
 use counterfoil_engine::config::FILE;
 use counterfoil_workspace::git;
@@ -19,6 +21,46 @@ use std::path::{Path, PathBuf};
 const VARIABLE: &str = "COUNTERFOIL_STATE";
 /// Larger configuration files are refused when they are used.
 const MAX_CONFIG_BYTES: usize = 1 << 20;
+
+/// The folder with the runs.
+pub(crate) fn of(location: &StateLocation) -> Result<PathBuf> {
+    match &location.state {
+        Some(state) => Ok(state.clone()),
+        None => of_repository(&input::repository(location.repo.as_deref())?),
+    }
+}
+
+/// The folder with the runs of a repository, if none is named. What there is to say about it is
+/// said once.
+pub(crate) fn of_repository(repo: &Path) -> Result<PathBuf> {
+    static SAID: std::sync::Once = std::sync::Once::new();
+    let found = find(repo)?;
+    if let Some(note) = found.note {
+        SAID.call_once(|| output::write_stderr(&format!("note: {note}\n")));
+    }
+    Ok(found.folder)
+}
+
+/// The repository that a command about a run works on: the one that is named, else the one that
+/// contains the state folder, which may have been moved with it, else the one that the run
+/// recorded, unless it is gone.
+pub(crate) fn repository_of_run(
+    location: &StateLocation,
+    state: &Path,
+    recorded: &str,
+) -> Result<PathBuf> {
+    if location.repo.is_some() {
+        return input::repository(location.repo.as_deref());
+    }
+    let recorded = PathBuf::from(recorded);
+    if location.state.is_some() {
+        return Ok(recorded);
+    }
+    let current = input::repository(None)?;
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let is_moved = real(state).starts_with(real(&current)) || !recorded.is_dir();
+    Ok(if is_moved { current } else { recorded })
+}
 
 /// The state folder of a repository, and what to tell the user about it.
 #[derive(Debug, PartialEq, Eq)]
@@ -98,7 +140,7 @@ fn name(repo: &Path) -> String {
 fn configured(repo: &Path) -> Result<Option<PathBuf>> {
     let Some(home) = project::config_folder(repo) else { return Ok(None) };
     let path = home.join(FILE);
-    let (name, bytes) = crate::input::read(&path, MAX_CONFIG_BYTES)?;
+    let (name, bytes) = input::read(&path, MAX_CONFIG_BYTES)?;
     let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
     if !text.contains("state") {
         return Ok(None);

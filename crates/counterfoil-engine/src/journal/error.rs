@@ -18,6 +18,12 @@ pub enum Error {
         /// The error of the system.
         why: String,
     },
+    /// The journal is missing although runs were recorded.
+    #[error("the journal {} is missing, although there are transcripts of its runs; restore it from a backup, or move the folder away to start anew", path.display())]
+    Lost {
+        /// Where the file was.
+        path: PathBuf,
+    },
     /// There is a link in the state folder.
     #[error("{} is a link, and links in a state folder are not followed; remove it, or put back what was there", path.display())]
     Link {

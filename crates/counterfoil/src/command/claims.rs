@@ -2,7 +2,7 @@
 
 use crate::cli::{ClaimsCommand, StatsArgs, StatsFormat};
 use crate::exit::Exit;
-use crate::{input, output, render};
+use crate::{output, render, state_folder};
 use anyhow::Result;
 use counterfoil_engine::Engine;
 use counterfoil_engine::journal::RunInfo;
@@ -17,7 +17,7 @@ pub(crate) fn run(command: &ClaimsCommand) -> Result<Exit> {
 }
 
 fn stats(args: &StatsArgs) -> Result<Exit> {
-    let state = input::state_folder(&args.location)?;
+    let state = state_folder::of(&args.location)?;
     let by: Vec<Dimension> = args.by.iter().copied().map(Into::into).collect();
     let (tally, if_empty) = count_claims(&state, args, &by)?;
     match args.format {

@@ -81,7 +81,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
         workflow_folders: home,
         launcher: counterfoil_process::contain::Launcher::default(),
     };
-    let location = StateLocation { repo: Some(repo.clone()), state: Some(state.clone()) };
+    let location = StateLocation { repo: None, state: Some(state.clone()) };
     let report = super::run::start_run(&state, options, &location, RunFormat::Human)
         .with_context(|| format!("the demo in {} failed", repo.display()))?;
 

@@ -4,7 +4,7 @@ mod transcript_reader;
 
 use crate::cli::{ExportArgs, StateLocation};
 use crate::exit::Exit;
-use crate::{input, output, render};
+use crate::{output, render, state_folder};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::adapters::{Adapter, adapter};
 use counterfoil_agents::recording;
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use transcript_reader::{TranscriptReader, prompt_locations};
 
 pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
-    let state = input::state_folder(&args.location)?;
+    let state = state_folder::of(&args.location)?;
     super::runs::require_runs(&state)?;
     let engine = Engine::open_to_read(&state)?;
     let run = engine.journal().resolve(&args.run)?;
@@ -101,8 +101,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
 /// The redactor for the usual kinds of secrets, the patterns of the project, and the values of
 /// environment variables.
 fn redactor(location: &StateLocation, ran_in: &Path) -> Result<Redactor> {
-    let state = input::state_folder(location)?;
-    let repo = input::repository_of_run(location, &state, &ran_in.to_string_lossy())?;
+    let state = state_folder::of(location)?;
+    let repo = state_folder::repository_of_run(location, &state, &ran_in.to_string_lossy())?;
     let config = Config::load(&repo, &repo)?;
     let mut redactor = Redactor::new(&config.redact)?;
     let named = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {

@@ -2,8 +2,8 @@
 
 use crate::cli::McpArgs;
 use crate::exit::Exit;
-use crate::input;
 use crate::mcp::{SubmissionStore, SubmissionTools, serve};
+use crate::{input, state_folder};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::submissions::SessionFile;
 use counterfoil_contract::Contract;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<Exit> {
         }
         None => {
             let tools = SubmissionTools::new(contracts(args)?, args.target);
-            (tools, SubmissionStore::Folder(input::state_folder(&args.location)?), None)
+            (tools, SubmissionStore::Folder(state_folder::of(&args.location)?), None)
         }
     };
     serve(tools, store, checks)?;

@@ -4,7 +4,7 @@ use crate::cli::{ResumeArgs, RunArgs, RunFormat, StateLocation};
 use crate::exit::Exit;
 use crate::progress::{self, ProgressSink};
 use crate::source::Source;
-use crate::{input, output, person, render};
+use crate::{input, output, person, render, state_folder};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let repo = input::repository(args.location.repo.as_deref())?;
     let state = match &args.location.state {
         Some(state) => state.clone(),
-        None => input::default_state_folder(&repo)?,
+        None => state_folder::of_repository(&repo)?,
     };
     let source = Source::find(&args.workflow)?;
     let workflow = super::workflow::load(&source, &args.contracts)?;
@@ -74,7 +74,7 @@ pub(crate) fn start_run(
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
     person::require_outside_of_attempts("resume")?;
-    let state = input::state_folder(&args.location)?;
+    let state = state_folder::of(&args.location)?;
     super::runs::require_runs(&state)?;
     let takeup = Takeup {
         budget: args.budget.budget(),
@@ -103,10 +103,10 @@ pub(crate) fn resume_run(
     format: RunFormat,
 ) -> Result<Exit> {
     let (named, rest) = specs(agents)?;
-    let state = &input::state_folder(location)?;
+    let state = &state_folder::of(location)?;
     let engine = Engine::open(state)?;
     let recorded = engine.run_state(&engine.journal().resolve(run)?)?.repo;
-    let repo = input::repository_of_run(location, state, &recorded)?;
+    let repo = state_folder::repository_of_run(location, state, &recorded)?;
     let environment = agent_environment(&repo, state)?;
     let repo = Some(repo);
     // The types of inputs are those of the workflow that the run began with.

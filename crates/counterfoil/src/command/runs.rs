@@ -3,22 +3,23 @@
 use super::run::Takeup;
 use crate::cli::{AnswerArgs, ListFormat, RunRef, RunsArgs, ShowArgs, StateLocation};
 use crate::exit::Exit;
-use crate::{input, output, person, render};
+use crate::{output, person, render, state_folder};
 use anyhow::{Result, bail};
-use counterfoil_engine::{CancelOutcome, Engine, ledger};
+use counterfoil_engine::{CancelOutcome, Engine, journal, ledger};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Opens the state folder for reading.
 fn open_read_only(location: &StateLocation) -> Result<Engine> {
-    let state = input::state_folder(location)?;
+    let state = state_folder::of(location)?;
     require_runs(&state)?;
     Ok(Engine::open_to_read(&state)?)
 }
 
 /// Returns an error if the state folder has no runs. Read-only commands do not create a journal.
 pub(crate) fn require_runs(state: &Path) -> Result<()> {
+    journal::refuse_lost(state)?;
     if !state.join("journal.db").exists() {
         bail!("there are no runs in {}; start one with `counterfoil run`", state.display());
     }
@@ -133,7 +134,7 @@ fn print_claims(engine: &Engine, run: &str, format: ListFormat) -> Result<Exit> 
 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
     person::require_outside_of_attempts("answer")?;
-    let state = input::state_folder(&args.location)?;
+    let state = state_folder::of(&args.location)?;
     require_runs(&state)?;
     let run = {
         let engine = Engine::open(&state)?;
@@ -158,7 +159,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
 
 pub(crate) fn cancel(args: &RunRef) -> Result<Exit> {
     person::require_outside_of_attempts("cancel")?;
-    let state = input::state_folder(&args.location)?;
+    let state = state_folder::of(&args.location)?;
     require_runs(&state)?;
     let engine = Engine::open(&state)?;
     output::write_stderr(match engine.cancel(&args.run, person::current())? {

@@ -2,7 +2,7 @@
 
 use crate::cli::UndoArgs;
 use crate::exit::Exit;
-use crate::{input, output, person, render};
+use crate::{output, person, render, state_folder};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_engine::Engine;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     person::require_outside_of_attempts("undo")?;
-    let state = input::state_folder(&args.location)?;
+    let state = state_folder::of(&args.location)?;
     super::runs::require_runs(&state)?;
     let engine = Engine::open_to_read(&state)?;
     let run = engine.journal().resolve(&args.run)?;
@@ -20,7 +20,8 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
             "run {run} is active and may merge more changes; cancel it first with `counterfoil cancel {run}`"
         );
     }
-    let repo = input::repository_of_run(&args.location, &state, &engine.run_state(&run)?.repo)?;
+    let repo =
+        state_folder::repository_of_run(&args.location, &state, &engine.run_state(&run)?.repo)?;
     let workspaces = engine.workspaces(&repo);
     let foldings = workspaces.merge_records(&run);
     let known: BTreeSet<&str> = foldings.iter().map(|folding| folding.id.as_str()).collect();

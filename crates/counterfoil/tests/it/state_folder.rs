@@ -92,6 +92,8 @@ fn the_folder_is_for_its_owner_only() {
     assert_eq!(run(&project, project.repo()).code, Some(0));
     let mode = state(&project).metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
+    let mode = state(&project).join("journal.db").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
@@ -172,6 +174,25 @@ fn a_state_folder_that_vanishes_during_a_run_ends_it_with_9() {
     let output = run(&project, project.repo());
     assert_eq!(output.code, Some(9), "{output:?}");
     assert!(output.stderr.contains("was deleted or replaced"), "{output:?}");
+}
+
+#[test]
+fn a_journal_that_is_missing_is_not_begun_anew() {
+    let project = project();
+    assert_eq!(run(&project, project.repo()).code, Some(0));
+    let state = state(&project);
+    for file in std::fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().path()) {
+        if file.file_name().unwrap().to_str().unwrap().starts_with("journal.db") {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    for command in [&["show", "last"][..], &["runs"], &["resume", "last"]] {
+        let output = at(&project, project.repo(), command).output();
+        assert_eq!(output.code, Some(9), "{output:?}");
+        assert!(output.stderr.contains("is missing, although"), "{output:?}");
+    }
+    assert_eq!(run(&project, project.repo()).code, Some(9));
+    assert!(!state.join("journal.db").exists());
 }
 
 #[test]
