@@ -1,9 +1,13 @@
 //! Files that readers see either complete or not at all.
 
+use std::ffi::OsStr;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+
+const TEMPORARY_PREFIX: &str = ".counterfoil-";
+const TEMPORARY_SUFFIX: &str = ".tmp";
 
 /// Whether the bytes must be on disk before the file gets its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +41,8 @@ pub fn atomic_write_with(
 ) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut file = tempfile::Builder::new()
-        .prefix(".counterfoil-")
-        .suffix(".tmp")
+        .prefix(TEMPORARY_PREFIX)
+        .suffix(TEMPORARY_SUFFIX)
         // As for any new file: the user's umask applies.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder.unwrap_or(Path::new(".")))?;
@@ -51,6 +55,12 @@ pub fn atomic_write_with(
     }
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// Whether a file has the name of a temporary one, which stays if the process is killed.
+pub(crate) fn is_temporary(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.starts_with(TEMPORARY_PREFIX.as_bytes()) && name.ends_with(TEMPORARY_SUFFIX.as_bytes())
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! patch. The index, branches, stash and settings of the user's repository are never touched; the
 //! only addition is an entry in `.git/worktrees`, which is removed with the workspace.
 //!
-//! In the state folder, `worktrees/RUN/NAME` is the workspace, `bases/RUN/NAME` is its metadata and
+//! In the state folder, `worktrees/RUN/NAME` is the workspace (unless another folder is set), `bases/RUN/NAME` is its metadata and
 //! base, `undo/RUN/NAME` is what a merge changed, and `kept/RUN` is work that was not merged. Every
 //! call may be repeated after a crash at any point.
 
@@ -26,6 +26,7 @@ mod scratch_repo;
 mod sweep;
 mod three_way;
 mod undo;
+mod worktrees_folder;
 
 use crate::git;
 use serde::{Deserialize, Serialize};
@@ -274,7 +275,8 @@ impl Workspaces {
     }
 
     /// Keeps the worktrees in another folder, which no other state folder uses. It is created with
-    /// the first worktree, together with a `.gitignore` that excludes all of its parent.
+    /// the first worktree, together with a `.gitignore` that excludes all of it, and removed with
+    /// the last one, as is its parent if that is empty then.
     #[must_use]
     pub fn with_worktrees(self, folder: &Path) -> Self {
         Self { worktrees: folder.to_owned(), ..self }
@@ -286,8 +288,7 @@ impl Workspaces {
         if self.keeps_worktrees_in_state() {
             return Vec::new();
         }
-        let parent = self.worktrees.parent().unwrap_or(&self.worktrees);
-        vec![self.worktrees.clone(), parent.join(".gitignore")]
+        vec![self.worktrees.clone()]
     }
 
     /// Sets a function that is called at each step.
@@ -388,24 +389,6 @@ impl Workspaces {
 
     fn keeps_worktrees_in_state(&self) -> bool {
         self.worktrees.parent() == Some(&*self.state)
-    }
-
-    /// Creates the folder of the worktrees. One outside of the state folder is in the repository,
-    /// so git must ignore it.
-    fn make_worktrees_folder(&self) -> Result<(), Error> {
-        if self.keeps_worktrees_in_state() {
-            return Ok(());
-        }
-        std::fs::create_dir_all(&self.worktrees).map_err(at("create", &self.worktrees))?;
-        let parent = self.worktrees.parent().unwrap_or(&self.worktrees);
-        let ignore = parent.join(".gitignore");
-        match std::fs::OpenOptions::new().write(true).create_new(true).open(&ignore) {
-            Ok(mut file) => {
-                std::io::Write::write_all(&mut file, b"*\n").map_err(at("write", &ignore))
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(at("write", &ignore)(error)),
-        }
     }
 
     fn paths(&self, run: &str, id: &str) -> WorkspacePaths {

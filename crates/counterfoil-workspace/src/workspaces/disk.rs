@@ -347,3 +347,16 @@ pub(super) fn clear(path: &Path) -> io::Result<()> {
     }
     gone(std::fs::remove_dir_all(path))
 }
+
+/// A path without links. One that does not exist has an ancestor that does.
+pub(super) fn real_path(path: &Path) -> PathBuf {
+    for there in path.ancestors() {
+        if let Ok(found) = std::fs::canonicalize(there) {
+            return match path.strip_prefix(there) {
+                Ok(rest) if !rest.as_os_str().is_empty() => found.join(rest),
+                _ => found,
+            };
+        }
+    }
+    path.to_owned()
+}

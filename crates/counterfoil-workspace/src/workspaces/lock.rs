@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 /// How long to wait for a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_mins(2);
+/// The file that is locked to read or write the repository.
+const WORKSPACES: &str = "workspaces.lock";
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A lock that is held until it is dropped or the process exits.
@@ -17,12 +19,18 @@ pub(super) struct Lock {
 
 /// Locks the repository for writing.
 pub(super) fn exclusive(state: &Path) -> Result<Lock, Error> {
-    take(state, "workspaces.lock", File::try_lock)
+    take(state, WORKSPACES, File::try_lock)
+}
+
+/// Locks the repository for writing, if no other process has locked it.
+pub(super) fn exclusive_at_once(state: &Path) -> Option<Lock> {
+    let file = OpenOptions::new().read(true).write(true).open(state.join(WORKSPACES)).ok()?;
+    file.try_lock().ok().map(|()| Lock { _file: file })
 }
 
 /// Locks the repository for reading.
 pub(super) fn shared(state: &Path) -> Result<Lock, Error> {
-    take(state, "workspaces.lock", File::try_lock_shared)
+    take(state, WORKSPACES, File::try_lock_shared)
 }
 
 /// Locks the list of worktrees, only while it is changed: git removes the list with its last entry,

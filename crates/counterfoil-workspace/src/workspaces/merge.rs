@@ -10,6 +10,7 @@ use super::scratch_repo::Difference;
 use super::three_way::{ConflictReason, MergeDecision, decide};
 use super::{
     Error, MergeOutcome, MergeRecordState, Step, WorkspacePaths, Workspaces, at, lock, relative_to,
+    worktrees_folder,
 };
 use crate::git::GitCommand;
 use draft::Draft;
@@ -24,7 +25,18 @@ pub(super) fn merge_back(
     id: &str,
     is_by_product: &dyn Fn(&Path) -> bool,
 ) -> Result<MergeOutcome, Error> {
-    let _lock = lock::exclusive(&workspaces.state)?;
+    let exclusive = lock::exclusive(&workspaces.state)?;
+    let outcome = merge_locked(workspaces, run, id, is_by_product)?;
+    worktrees_folder::remove_if_unused(workspaces, &exclusive);
+    Ok(outcome)
+}
+
+fn merge_locked(
+    workspaces: &Workspaces,
+    run: &str,
+    id: &str,
+    is_by_product: &dyn Fn(&Path) -> bool,
+) -> Result<MergeOutcome, Error> {
     let paths = workspaces.paths(run, id);
     let Some(mut record) = paths.record()? else { return Err(paths.not_open()) };
     let name = match &record.stage {

@@ -1,10 +1,12 @@
 //! Opens a workspace.
 
-use super::disk::{clear, is_plain};
+use super::disk::{clear, is_plain, real_path};
 use super::file_list::{self, Listed};
 use super::locate::{self, Location, Repository};
 use super::metadata::{self, BaseFile, EncodedPath, Listing, Record, Stage};
-use super::{Error, Opened, Step, WorkspacePaths, Workspaces, at, lock, save_patch};
+use super::{
+    Error, Opened, Step, WorkspacePaths, Workspaces, at, lock, save_patch, worktrees_folder,
+};
 use crate::git::{GitCommand, GitError};
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -22,9 +24,24 @@ pub(super) fn open(
     without: &BTreeSet<PathBuf>,
     work: Option<&str>,
 ) -> Result<Opened, Error> {
+    let opened = open_locked(workspaces, run, id, without, work);
+    if opened.is_err() {
+        worktrees_folder::remove_if_nobody_works(workspaces);
+    }
+    opened
+}
+
+fn open_locked(
+    workspaces: &Workspaces,
+    run: &str,
+    id: &str,
+    without: &BTreeSet<PathBuf>,
+    work: Option<&str>,
+) -> Result<Opened, Error> {
     let _shared_lock = lock::shared(&workspaces.state)?;
     let paths = workspaces.paths(run, id);
     let _folder_lock = lock::folder(&paths.base)?;
+    worktrees_folder::create(workspaces)?;
     if let Some(record) = paths.record()? {
         match &record.stage {
             Stage::Open if paths.worktree.is_dir() => {
@@ -37,7 +54,6 @@ pub(super) fn open(
             _ => save_patch::remove(workspaces, &paths, &record)?,
         }
     }
-    workspaces.make_worktrees_folder()?;
     let mut location = locate::find(&workspaces.repo)?;
     let without = excluded_paths(workspaces, &location, without);
     let listed = list_files(&mut location, &without)?;
@@ -162,22 +178,11 @@ fn excluded_paths(
     without: &BTreeSet<PathBuf>,
 ) -> BTreeSet<PathBuf> {
     let repo = location.top.join(&location.prefix);
-    let real = |path: &Path| {
-        // A path that does not exist yet has an ancestor that does.
-        let mut there = path;
-        while let Some(parent) = there.parent() {
-            if let Ok(found) = std::fs::canonicalize(there) {
-                return found.join(path.strip_prefix(there).unwrap_or(Path::new("")));
-            }
-            there = parent;
-        }
-        path.to_owned()
-    };
     let all = without.iter().chain([&workspaces.state, &workspaces.worktrees]);
     let below = all.filter_map(|path| {
         let path = repo.join(path);
         let plain = path.strip_prefix(&location.top).map(Path::to_owned).ok();
-        plain.or_else(|| real(&path).strip_prefix(&location.top).map(Path::to_owned).ok())
+        plain.or_else(|| real_path(&path).strip_prefix(&location.top).map(Path::to_owned).ok())
     });
     below.filter(|path| !path.as_os_str().is_empty()).collect()
 }

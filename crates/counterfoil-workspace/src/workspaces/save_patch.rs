@@ -6,7 +6,7 @@ use super::file_list::{self, Parents};
 use super::metadata::{self, BaseFile, Listing, Record, Stage, is_missing};
 use super::open::is_excluded;
 use super::scratch_repo::Difference;
-use super::{Error, Step, WorkspacePaths, Workspaces, at, lock, plan};
+use super::{Error, Step, WorkspacePaths, Workspaces, at, lock, plan, worktrees_folder};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,10 +18,12 @@ pub(super) fn discard(
     run: &str,
     id: &str,
 ) -> Result<Option<String>, Error> {
-    let _lock = lock::exclusive(&workspaces.state)?;
+    let exclusive = lock::exclusive(&workspaces.state)?;
     let paths = workspaces.paths(run, id);
     let Some(record) = paths.record()? else { return Err(paths.not_open()) };
-    save_and_remove(workspaces, &paths, record)
+    let kept = save_and_remove(workspaces, &paths, record)?;
+    worktrees_folder::remove_if_unused(workspaces, &exclusive);
+    Ok(kept)
 }
 
 /// Saves the work of a workspace, records where, and removes the workspace.

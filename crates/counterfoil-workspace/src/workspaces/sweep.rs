@@ -1,11 +1,11 @@
 //! Removes workspaces that no run uses any more.
 
-use super::disk::clear;
+use super::disk::{clear, real_path};
 use super::metadata::{self, Record, Stage};
 use super::plan::Plan;
 use super::{
     Error, MergeRecordState, SweptWorkspace, WorkspacePaths, Workspaces, at, locate, lock,
-    save_patch, undo,
+    save_patch, undo, worktrees_folder,
 };
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(super) fn sweep(
     if !places.iter().any(|location| location.exists()) {
         return Vec::new();
     }
-    let _lock = match lock::exclusive(&workspaces.state) {
+    let exclusive = match lock::exclusive(&workspaces.state) {
         Ok(lock) => lock,
         Err(error) => return vec![failed("", "", &error)],
     };
@@ -53,6 +53,7 @@ pub(super) fn sweep(
         remove_if_empty(folder.parent());
     }
     swept.extend(stale_entries(workspaces, &known, &aside));
+    worktrees_folder::remove_if_unused(workspaces, &exclusive);
     swept
 }
 
@@ -137,14 +138,13 @@ fn stale_entries(
 ) -> Vec<SweptWorkspace> {
     let Ok(location) = locate::find(&workspaces.repo) else { return Vec::new() };
     let Some(repository) = location.repository else { return Vec::new() };
-    let ours = workspaces.worktrees.clone();
-    let ours = [std::fs::canonicalize(&workspaces.worktrees).ok(), Some(ours)];
+    let ours = [real_path(&workspaces.worktrees), workspaces.worktrees.clone()];
     let mut swept = Vec::new();
     for entry in
         std::fs::read_dir(repository.common.join("worktrees")).into_iter().flatten().flatten()
     {
         let Some(target) = save_patch::target(&entry.path()) else { continue };
-        let is_ours = ours.iter().flatten().any(|ours| target.starts_with(ours));
+        let is_ours = ours.iter().any(|ours| target.starts_with(ours));
         let folder = workspaces.worktrees.join(tail(&target));
         if is_ours && !known.contains(&folder) && !target.exists() {
             save_patch::remove_worktree_entry(&repository.common, &target);

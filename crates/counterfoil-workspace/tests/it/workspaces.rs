@@ -5,6 +5,7 @@
 mod concurrent;
 mod crashes;
 mod fixture;
+mod in_repository;
 mod laws;
 mod merging;
 mod opening;
