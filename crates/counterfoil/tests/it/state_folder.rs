@@ -236,4 +236,5 @@ fn a_worktree_finds_what_is_in_the_folders_above_it() {
     let worktrees = project.path(".counterfoil/worktrees_");
     assert!(told.starts_with(worktrees.to_str().unwrap()), "{told}");
     assert_eq!(project.git(&["status", "--porcelain"]), "", "git ignores the folder");
+    assert!(!project.path(".counterfoil").exists(), "the folder goes with the last worktree");
 }

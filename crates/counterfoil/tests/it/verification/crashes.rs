@@ -78,10 +78,7 @@ fn a_kill_before_folding_back_is_taken_up_in_a_fresh_worktree() {
     let live = stage.start();
     stage.up(&["part-a"]);
     assert!(live.kill());
-    assert!(
-        !read_tree(&stage.project.state().join("worktrees")).is_empty(),
-        "a worktree was left behind"
-    );
+    assert!(!read_tree(&stage.project.worktrees()).is_empty(), "a worktree was left behind");
     assert!(
         stage.project.read_or_empty("part-a.rs").is_empty(),
         "nothing is in the repository yet"

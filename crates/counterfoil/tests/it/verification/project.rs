@@ -125,12 +125,19 @@ impl DirtyProject {
         run
     }
 
+    /// The folder with the worktrees of runs, which is there only as long as they are.
+    pub(crate) fn worktrees(&self) -> PathBuf {
+        self.path(".counterfoil")
+    }
+
     /// All files of the user.
     pub(crate) fn user_files(&self) -> UserFiles {
         let own = ["repo", "state", "scratch", "script.yaml"];
         let mut outside = read_tree(self.root());
         outside.retain(|path, _| !own.iter().any(|own| path.starts_with(own)));
-        UserFiles { repo: read_tree(self.repo()), git: read_tree(&self.path(".git")), outside }
+        let mut repo = read_tree(self.repo());
+        repo.retain(|path, _| !self.path(path).starts_with(self.worktrees()));
+        UserFiles { repo, git: read_tree(&self.path(".git")), outside }
     }
 
     /// Asserts that only these files of the work tree differ from before, none of git's and none
@@ -156,8 +163,8 @@ impl DirtyProject {
         assert_eq!(git, BTreeSet::new(), "files of git");
         let outside = changed_paths(&before.outside, &now.outside);
         assert_eq!(outside, BTreeSet::new(), "files outside of the repository");
-        let left = read_tree(&self.state().join("worktrees"));
-        assert!(left.is_empty(), "worktrees are left: {:?}", left.keys());
+        let left = read_tree(&self.worktrees());
+        assert!(!self.worktrees().exists(), "worktrees are left: {:?}", left.keys());
     }
 
     /// The prompt of an attempt, by the name of the transcript.
