@@ -62,7 +62,8 @@ pub struct MergeOutcome {
     /// The files with conflicts, sorted and relative to the repository folder. If there are any,
     /// nothing (more) was written.
     pub conflicts: Vec<String>,
-    /// Where the work that was not merged is saved, relative to the parent of the state folder.
+    /// Where the work that was not merged is saved: relative to the parent of the state folder, or
+    /// the whole path if the worktrees are not in the state folder.
     pub kept: Option<String>,
     /// Notes for the user, including the reason for each conflict.
     pub notes: Vec<String>,

@@ -286,6 +286,12 @@ impl Audit<'_> {
         if !left.is_empty() {
             self.fail(&format!("worktrees are left: {:?}", left.keys()));
         }
+        // With the state elsewhere, only worktrees are in this folder.
+        let folder = self.user.top.join(".counterfoil");
+        if !self.user.state.starts_with(&self.user.top) && folder.exists() {
+            let left = crate::user_files::content::contents(&folder, &[]);
+            self.fail(&format!("the folder of the worktrees is left: {:?}", left.keys()));
+        }
         tally
     }
 

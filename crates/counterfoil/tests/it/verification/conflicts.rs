@@ -76,9 +76,13 @@ fn a_conflict_fails_with_the_files_named_and_the_work_kept_as_a_patch() {
     );
     assert_eq!(std::fs::read_to_string(clone.join("two.rs")).unwrap(), "fn two() {}\n");
     let (words, _) = ran.reason().split_once("kept/").unwrap();
+    // The state is not in the repository, so only the whole path can be used from there.
+    let state = project.state().display();
     assert_eq!(
         words,
-        "item 'two': changes conflict with the repository: src/lib.rs; the work is kept in state/"
+        format!(
+            "item 'two': changes conflict with the repository: src/lib.rs; the work is kept in {state}/"
+        )
     );
 }
 
