@@ -62,10 +62,11 @@ fn a_workspace_that_cannot_be_opened_leaves_no_folder() {
 
 #[test]
 fn what_a_kill_left_goes_with_the_next_sweep() {
+    type Leave = fn(&Path);
     let fixture = TestRepo::new(&[("a", "1\n")]);
     let workspaces = workspaces(&fixture, "state");
     let folder = fixture.repo.join(FOLDER).join("worktrees_state");
-    let left: [(&str, fn(&Path)); 4] = [
+    let left: [(&str, Leave); 4] = [
         ("a run's folder", |folder| std::fs::create_dir_all(folder.join(RUN)).unwrap()),
         ("an ignore file", |folder| write(&folder.join(".gitignore"), "*\n")),
         ("a part of one", |folder| write(&folder.join(".counterfoil-x1.tmp"), "")),
