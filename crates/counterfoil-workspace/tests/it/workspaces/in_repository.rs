@@ -2,7 +2,7 @@
 //! long as they are.
 
 use crate::workspaces::fixture::{RUN, TestRepo, all_files, write};
-use counterfoil_workspace::workspaces::Workspaces;
+use counterfoil_workspace::workspaces::{Error, Workspaces};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -140,7 +140,7 @@ fn two_state_folders_begin_and_end_at_once() {
                             }
                             // Git itself may fail where two add to its list at once without a
                             // common lock.
-                            Err(error) if !error.to_string().contains("git") => {
+                            Err(error) if !matches!(error, Error::Git(_)) => {
                                 wrong.push(format!("{state} {id}: {error}"));
                             }
                             Err(_) => continue,
