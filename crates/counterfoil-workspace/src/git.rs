@@ -85,24 +85,6 @@ fn is_repository(git: &Path) -> bool {
     exists("HEAD") && (exists("commondir") || (is_folder("objects") && is_folder("refs")))
 }
 
-/// The git folder that all work trees of the repository around a folder share, found without starting
-/// git.
-fn common_git_folder(folder: &Path) -> Option<PathBuf> {
-    let top = repository_top(folder)?;
-    let git = top.join(".git");
-    let own = if git.is_dir() {
-        git
-    } else {
-        let named = std::fs::read(&git).ok()?;
-        top.join(OsStr::from_bytes(named.strip_prefix(b"gitdir: ")?.trim_ascii_end()))
-    };
-    let common = match std::fs::read(own.join("commondir")) {
-        Ok(named) => own.join(OsStr::from_bytes(named.trim_ascii_end())),
-        Err(_) => own,
-    };
-    common.canonicalize().ok()
-}
-
 /// The commit that HEAD points to in a folder. `None` outside of git, and before the first commit.
 pub fn head(folder: &Path) -> Option<String> {
     // Without a repository there is no need to start git.

@@ -2,7 +2,7 @@
 //! in passing, and they would run with the rights of the engine. So the settings of the start of a
 //! run count: [`trust`] remembers them, and every command of ours runs with them.
 
-use super::{GitCommand, GitError, common_git_folder};
+use super::{GitCommand, GitError, common_folder, repository_top};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -101,7 +101,7 @@ static TRUSTED: LazyLock<Mutex<HashMap<PathBuf, GitPrograms>>> = LazyLock::new(M
 
 /// Remembers what the git of a repository may run from now on.
 pub fn trust(folder: &Path, programs: GitPrograms) {
-    if let Some(common) = common_git_folder(folder) {
+    if let Some(common) = common(folder) {
         TRUSTED.lock().unwrap_or_else(PoisonError::into_inner).insert(common, programs);
     }
 }
@@ -112,7 +112,7 @@ pub fn trust(folder: &Path, programs: GitPrograms) {
 ///
 /// Git cannot read its settings.
 pub fn changes(folder: &Path) -> Result<ProgramChanges, GitError> {
-    let trusted = common_git_folder(folder).and_then(|common| {
+    let trusted = common(folder).and_then(|common| {
         TRUSTED.lock().unwrap_or_else(PoisonError::into_inner).get(&common).cloned()
     });
     match trusted {
@@ -151,8 +151,8 @@ impl GitPrograms {
             }
         }
         let hooks_folder = match settings.get("core.hookspath").and_then(|all| all.last()) {
-            Some(path) => super::repository_top(folder).unwrap_or(folder).join(expand_home(path)),
-            None => common_git_folder(folder).unwrap_or_default().join("hooks"),
+            Some(path) => repository_top(folder).unwrap_or(folder).join(expand_home(path)),
+            None => common(folder).unwrap_or_default().join("hooks"),
         };
         let hooks = read_hooks(&hooks_folder);
         Ok(Self { settings, hooks_folder, hooks })
@@ -196,6 +196,11 @@ impl GitPrograms {
         }
         changes
     }
+}
+
+/// The git folder that all worktrees of the repository around a folder share.
+fn common(folder: &Path) -> Option<PathBuf> {
+    repository_top(folder).and_then(common_folder)
 }
 
 fn is_program(key: &str) -> bool {

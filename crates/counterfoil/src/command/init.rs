@@ -231,7 +231,7 @@ fn read_record(root: &Path) -> Result<(InitRecord, Option<String>)> {
 
 fn write_record(root: &Path, record: &InitRecord, before: Option<&str>) -> Result<()> {
     let text = serde_json::to_string_pretty(record)? + "\n";
-    if !root.join(project::STATE_FOLDER).exists() {
+    if before.is_none() && !root.join(IGNORE).exists() {
         project_file::write(root, IGNORE, None, "*\n")?;
     }
     project_file::write(root, RECORD, before, &text)
