@@ -214,6 +214,11 @@ fn the_author_of_what_a_check_runs_decides_nothing() {
     ]);
     for (check, base, file) in rows {
         let ran = writing(check, base, &[file]).plays();
+        // A check that passes only because it was changed fails: it is run as it was.
+        if ran.report.to_string().contains("weakened check: ") {
+            assert!(!base.is_empty() && ran.ended().0 != "done", "{check}, {file:?}: {ran:?}");
+            continue;
+        }
         assert_eq!(ran.ended(), ("waiting", None, 4), "{check}, {file:?}: {ran:?}");
         let question = ran.report["questions"][0]["question"].as_str().unwrap();
         let asked = format!("the check test runs {}, which an agent wrote", file.0);

@@ -359,8 +359,8 @@ fn what_the_implementer_says_is_not_enough() {
             )
             .says("qa", passed())
             .says("code-quality", both),
-            ASKS,
-            "runs checks/test.sh, which an agent wrote",
+            CLOSED,
+            "weakened check: checks/test.sh changed since the run began",
         ),
         (
             "gives the project another check",
