@@ -115,9 +115,9 @@ fn old_commit(scenario: &Scenario) -> String {
 fn an_issue_fixed_by_a_commit_from_before() {
     let scenario = Scenario::new("review-fix/issue");
     let old = old_commit(&scenario);
-    let scenario =
-        scenario.says("issue-fixer", fix(&json!({"files_changed": [], "commit_sha": old})));
-    not_done(scenario, &ISSUE, 7, "no file was changed and no commit was made");
+    let fixed = fix(&json!({"files_changed": [], "commit_sha": old}));
+    let scenario = (0..3).fold(scenario, |scenario, _| scenario.says("issue-fixer", fixed.clone()));
+    not_done(scenario, &ISSUE, 3, "it existed before the step began");
 }
 
 #[test]
@@ -125,7 +125,9 @@ fn tasks_done_by_a_commit_from_before() {
     let scenario = Scenario::new("review-fix/implement");
     let old = old_commit(&scenario);
     let result = tasks(&["T001", "T002"], &json!({"files_changed": [], "commit_sha": old}));
-    not_done(scenario.says("implementer", result), &TASKS, 7, "no commit was made for T001, T002");
+    let scenario =
+        (0..3).fold(scenario, |scenario, _| scenario.says("implementer", result.clone()));
+    not_done(scenario, &TASKS, 3, "it existed before the step began");
 }
 
 #[test]
