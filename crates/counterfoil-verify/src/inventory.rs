@@ -1,12 +1,16 @@
 //! Finds the tests in source files, and compares them before and after a step, so that a test that
-//! was removed, skipped or emptied is reported whatever the result says. Works on texts and reads
+//! was removed, skipped, emptied or switched off is reported whatever the result says. Works on texts and reads
 //! no files; parsing is limited in time. Rust, Python, JavaScript with TypeScript and JSX, and Go
 //! are parsed by their grammars, so a test in a comment or a string does not count.
 //!
-//! Not covered is what only a test run can show: tests that a macro or a loop generates, and tests
-//! that the settings of the runner exclude.
+//! Not covered is what only a test run can show: tests that a macro or a loop generates, and what
+//! code outside of the tests does when it runs.
 
+mod assertion;
 mod body;
+mod changes;
+mod checks;
+mod constant;
 mod delta;
 mod go;
 mod javascript;
@@ -15,12 +19,17 @@ mod python;
 mod report;
 mod rust;
 mod scope;
+mod selection;
+mod source;
+mod tokens;
 
-pub use delta::{TestDelta, TestName, TestPair, WeakenedTest, compare};
+pub use changes::{IneffectiveTest, SelectionChange, TestDelta, TestName, TestPair, WeakenedTest};
+pub use delta::compare;
 pub use report::report;
 
 use body::Body;
 use parse::{Deadline, Language, ParseFailure};
+use source::{Source, Switch};
 use std::ops::Range;
 use std::path::Path;
 
@@ -51,9 +60,21 @@ pub enum TestState {
     Empty,
 }
 
-/// Whether a file may contain tests in a supported language, by its name.
+/// Whether a file may contain tests in a supported language, or settings of a test runner, by its
+/// name.
 pub fn is_test_file(path: &Path) -> bool {
+    Language::from_path(path).is_some() || selection::is_settings_file(path)
+}
+
+/// Whether a file is in a language whose tests can be found, by its name.
+pub fn is_source_file(path: &Path) -> bool {
     Language::from_path(path).is_some()
+}
+
+/// Whether a file decides about the tests of other files, by its name: settings of a test runner,
+/// or `conftest.py`.
+pub fn decides_about_others(path: &Path) -> bool {
+    selection::is_settings_file(path) || path.file_name().is_some_and(|name| name == "conftest.py")
 }
 
 /// The tests of a file, in the order of their lines. Empty if the file cannot be parsed.
@@ -73,26 +94,31 @@ struct Inventory {
     comments: Vec<Range<usize>>,
     /// The line of the first test that excludes others from running.
     only: Option<u32>,
+    /// What decides about tests from outside of them.
+    switches: Vec<Switch>,
+    /// The modules of a Rust file that are in other files, with their lines.
+    modules: Vec<(String, u32)>,
 }
 
 fn read(path: &Path, text: &[u8], deadline: Deadline) -> Result<Inventory, ParseFailure> {
     let Some(language) = Language::from_path(path) else { return Ok(Inventory::default()) };
-    if parse::is_binary(text) || !language.may_hold_tests(text) {
+    if parse::is_binary(text) || !language.may_hold_tests(path, text) {
         return Ok(Inventory::default());
     }
     let tree = parse::parse(language, text, deadline)?;
     let root = tree.root_node();
     let mut found = scope::TestCollector::default();
+    let source = Source::read(language, path, root, text);
     match language {
-        Language::Rust => rust::find(root, text, &mut found),
-        Language::Python => python::find(root, text, &mut found),
+        Language::Rust => rust::find(root, &source, &mut found),
+        Language::Python => python::find(root, &source, &mut found),
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
-            javascript::find(root, text, &mut found);
+            javascript::find(root, &source, &mut found);
         }
-        Language::Go => go::find(root, text, &mut found),
+        Language::Go => go::find(root, &source, &mut found),
     }
     let broken = parse::first_error(root);
     let comments = if broken.is_some() { parse::comments(root) } else { Vec::new() };
-    let (tests, only) = found.finish();
-    Ok(Inventory { tests, broken, comments, only })
+    let scope::Found { tests, only, switches, modules } = found.finish();
+    Ok(Inventory { tests, broken, comments, only, switches, modules })
 }

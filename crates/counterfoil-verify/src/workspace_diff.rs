@@ -138,19 +138,34 @@ impl WorkspaceDiff {
             ));
         }
         let mut files = Vec::with_capacity(paths.len());
+        let mut unread = Vec::new();
         for (path, _) in paths {
             let before = self.snapshotter.content(&self.before, path);
-            let after = read_file(&self.snapshotter.folder().join(path));
+            // What a link or a device leads to is not observed. A new one replaces no test.
+            let place = self.snapshotter.folder().join(path);
+            let is_new = matches!(before, Ok(None)) && !inventory::decides_about_others(path);
+            let is_plain = |meta: std::fs::Metadata| meta.is_file() || meta.is_dir();
+            if place.symlink_metadata().is_ok_and(|meta| !is_plain(meta)) {
+                if !is_new {
+                    unread.push(format!("{}: it is no regular file", path.display()));
+                }
+                continue;
+            }
+            let after = read_file(&place);
             match (before, after) {
                 (Ok(before), Ok(after)) => files.push((path.as_path(), before, after)),
                 (Err(error), _) | (_, Err(error)) => {
-                    return incomplete(format!("{}: {error}", path.display()));
+                    unread.push(format!("{}: {error}", path.display()));
                 }
             }
         }
-        inventory::compare(
+        let mut delta = inventory::compare(
             files.iter().map(|(path, before, after)| (*path, before.as_deref(), after.as_deref())),
-        )
+        );
+        delta.is_incomplete |= !unread.is_empty();
+        unread.append(&mut delta.notes);
+        delta.notes = unread;
+        delta
     }
 
     /// Whether the changed files may contain tests in a language that is not supported: none of
@@ -161,7 +176,7 @@ impl WorkspaceDiff {
             name.contains("test") || name.contains("spec")
         };
         let mut paths = self.changes.files.keys();
-        !paths.clone().any(|path| inventory::is_test_file(path)) && paths.any(has_test_name)
+        !paths.clone().any(|path| inventory::is_source_file(path)) && paths.any(has_test_name)
     }
 }
 

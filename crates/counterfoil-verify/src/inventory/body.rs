@@ -1,6 +1,7 @@
 //! The comparable content of a test: its tokens without comments and layout, the number of its
 //! assertions, and whether it has any effect.
 
+use super::checks::Checks;
 use super::parse::{is_comment, node_bytes, node_text, walk};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use tree_sitter::Node;
@@ -11,6 +12,13 @@ const MAX_TOKENS: usize = 4_096;
 /// The minimum number of tokens for a comparison by similarity.
 const MIN_SIMILAR_TOKENS: usize = 12;
 
+/// Names by which something is written or converted and nothing is checked.
+const WRITES: [&str; 26] = [
+    "print", "println", "eprintln", "eprint", "dbg", "console", "log", "logging", "logger", "info",
+    "debug", "warn", "warning", "Log", "Logf", "fmt", "Println", "Printf", "Print", "str", "repr",
+    "bool", "int", "len", "drop", "_",
+];
+
 /// The content of a test.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Body {
@@ -20,10 +28,16 @@ pub(super) struct Body {
     tokens: Vec<u32>,
     /// The digests of the names among them, sorted, each once.
     names: Vec<u32>,
+    /// The digests of the names that are called, where they can be told from others.
+    called: Option<Vec<u32>>,
     /// The number of assertions.
     pub(super) assertions: u32,
     /// The number of cases that the test is run with, where they are listed.
     pub(super) cases: Option<u32>,
+    /// What the assertions check.
+    pub(super) checks: Checks,
+    /// Whether the test passes if its code fails.
+    pub(super) expects_failure: bool,
 }
 
 impl Body {
@@ -43,10 +57,7 @@ impl Body {
                 let token = node_bytes(node, text);
                 token.hash(&mut whole);
                 if body.tokens.len() < MAX_TOKENS {
-                    let mut one = DefaultHasher::new();
-                    token.hash(&mut one);
-                    #[allow(clippy::cast_possible_truncation)] // Half of a digest is a digest.
-                    let digest = one.finish() as u32;
+                    let digest = digest(token);
                     body.tokens.push(digest);
                     if is_name(node) {
                         body.names.push(digest);
@@ -72,6 +83,37 @@ impl Body {
         self
     }
 
+    /// Sets the names that are called.
+    pub(super) fn with_called<'t>(mut self, names: impl Iterator<Item = &'t str>) -> Self {
+        self.called = Some(names.take(MAX_TOKENS).map(|name| digest(name.as_bytes())).collect());
+        self
+    }
+
+    /// Whether every name that this body calls occurs in another one, but for those that only write
+    /// something.
+    pub(super) fn calls_only_names_of(&self, other: &Self) -> bool {
+        let called = self.called.as_ref().unwrap_or(&self.names);
+        let writes = WRITES.map(|name| digest(name.as_bytes()));
+        called.iter().all(|name| other.names.binary_search(name).is_ok() || writes.contains(name))
+    }
+
+    /// Sets what the assertions check.
+    pub(super) fn with_checks(mut self, checks: Checks) -> Self {
+        self.checks = checks;
+        self
+    }
+
+    /// Adds skips under a condition.
+    pub(super) fn add_conditions(&mut self, number: u32) {
+        let skips = &mut self.checks.conditional_skips;
+        *skips = skips.saturating_add(number);
+    }
+
+    /// Whether every name of this body occurs in another one.
+    pub(super) fn has_only_names_of(&self, other: &Self) -> bool {
+        self.names.iter().all(|name| other.names.binary_search(name).is_ok())
+    }
+
     /// Whether another body is this one, edited: they share most of their tokens, and no name is
     /// gone. A test that calls something else is another test, however similar it looks. The cost
     /// is linear in the number of tokens, which is limited.
@@ -94,14 +136,21 @@ impl Body {
                 }
             }
         }
-        shared * 4 >= long * 3
-            && self.names.iter().all(|name| other.names.binary_search(name).is_ok())
+        shared * 4 >= long * 3 && self.has_only_names_of(other)
     }
 
     /// The cost of a comparison with this body, in tokens.
     pub(super) fn comparison_cost(&self) -> usize {
         self.tokens.len()
     }
+}
+
+fn digest(token: &[u8]) -> u32 {
+    let mut one = DefaultHasher::new();
+    token.hash(&mut one);
+    #[allow(clippy::cast_possible_truncation)] // Half of a digest is a digest.
+    let digest = one.finish() as u32;
+    digest
 }
 
 /// Whether a leaf node is a name.

@@ -2,11 +2,15 @@
 //! tests.
 
 use super::body::Body;
+use super::changes::{
+    IneffectiveTest, SelectionChange, TestDelta, TestName, TestPair, WeakenedTest,
+};
 use super::parse::{Deadline, Language, ParseFailure};
-use super::{Inventory, Test, TestState, read};
+use super::source::Switch;
+use super::{Inventory, Test, TestState, read, selection};
 use counterfoil_contract::text::{display_path, escape_control, join_limited, pluralize};
 use memchr::memmem;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -20,71 +24,6 @@ const MAX_NAME_SEARCHES: usize = 200;
 /// The maximum number of names in a note.
 const MAX_LISTED: usize = 5;
 
-/// The location and name of a test.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TestName {
-    /// The file, relative to the workspace.
-    pub file: PathBuf,
-    /// The name with its containers.
-    pub name: String,
-    /// The line, counted from 1: the current one, or the former one of a removed test.
-    pub line: u32,
-}
-
-impl std::fmt::Display for TestName {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{} ({}:{})", escape_control(&self.name), display_path(&self.file), self.line)
-    }
-}
-
-/// A test that was moved or renamed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TestPair {
-    /// The former location and name.
-    pub from: TestName,
-    /// The current location and name.
-    pub to: TestName,
-}
-
-/// A test that checks less than before.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WeakenedTest {
-    /// The current location and name of the test.
-    pub test: TestName,
-    /// What decreased: `assertion` or `case`.
-    pub what: &'static str,
-    /// The former number.
-    pub before: u32,
-    /// The current number.
-    pub after: u32,
-}
-
-/// The changes of tests in the files that a step changed. Tests with the same name count
-/// separately.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TestDelta {
-    /// Tests that exist only after the step.
-    pub added: Vec<TestName>,
-    /// Tests that exist only before the step.
-    pub removed: Vec<TestName>,
-    /// Tests that ran before and are skipped now.
-    pub skipped: Vec<TestName>,
-    /// Tests that had an effect before and are empty now.
-    pub emptied: Vec<TestName>,
-    /// Tests with fewer assertions or fewer cases. Reported, but not as a mismatch: shorter code is
-    /// often equivalent.
-    pub weakened: Vec<WeakenedTest>,
-    /// Tests with the same name in another file.
-    pub moved: Vec<TestPair>,
-    /// Tests with another name and (nearly) the same body.
-    pub renamed: Vec<TestPair>,
-    /// Remarks, such as files that could not be parsed.
-    pub notes: Vec<String>,
-    /// Whether a file that contained tests can no longer be parsed, so that the state of its tests
-    /// is unknown.
-    pub is_incomplete: bool,
-}
-
 /// Compares the tests of files before and after a step. A missing file has no tests.
 pub fn compare<'a>(
     files: impl Iterator<Item = (&'a Path, Option<&'a [u8]>, Option<&'a [u8]>)>,
@@ -92,9 +31,20 @@ pub fn compare<'a>(
     let mut comparison = Comparison::default();
     let deadline = Deadline::after(Deadline::PER_STEP);
     for (path, before, after) in files {
-        if before != after {
-            comparison.file(path, before.unwrap_or_default(), after.unwrap_or_default(), deadline);
+        if before == after {
+            continue;
         }
+        if after.is_none() {
+            comparison.deleted.insert(path.to_owned());
+        }
+        if before.is_none() {
+            comparison.created.insert(path.to_owned());
+        }
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        if selection::is_settings_file(path) {
+            comparison.settings(path, before, after, deadline);
+        }
+        comparison.file(path, before, after, deadline);
     }
     comparison.finish()
 }
@@ -111,14 +61,99 @@ impl LocatedTest {
     }
 }
 
+/// The switches before and after the step, with their files.
+#[derive(Default)]
+struct Switches {
+    before: Vec<Switch>,
+    after: Vec<(PathBuf, Switch)>,
+}
+
 #[derive(Default)]
 struct Comparison {
     delta: TestDelta,
     removed: Vec<LocatedTest>,
     added: Vec<LocatedTest>,
+    deleted: HashSet<PathBuf>,
+    created: HashSet<PathBuf>,
+    /// The switches of each folder.
+    switches: BTreeMap<PathBuf, Switches>,
+    /// The modules that a Rust file no longer has.
+    lost_modules: Vec<(PathBuf, String, u32)>,
 }
 
 impl Comparison {
+    /// Compares the settings of a test runner.
+    fn settings(&mut self, path: &Path, before: &[u8], after: &[u8], deadline: Deadline) {
+        let old = selection::read(path, before, deadline);
+        let new = selection::read(path, after, deadline);
+        match (old, new) {
+            (Ok(old), Ok(mut new)) => {
+                selection::keep_known(path, before, &mut new);
+                self.compare_switches(path, old, new);
+            }
+            // Without what was before, it cannot be told what the step changed.
+            (_, Err(problem)) | (Err(problem), _) => {
+                self.delta.is_incomplete = true;
+                self.delta.notes.push(format!(
+                    "{}: it cannot be told which tests it selects: {problem}",
+                    display_path(path)
+                ));
+            }
+        }
+    }
+
+    fn compare_switches(&mut self, path: &Path, old: Vec<Switch>, new: Vec<Switch>) {
+        if old.is_empty() && new.is_empty() {
+            return;
+        }
+        let folder = path.parent().unwrap_or(path).to_owned();
+        let switches = self.switches.entry(folder).or_default();
+        switches.before.extend(old);
+        switches.after.extend(new.into_iter().map(|switch| (path.to_owned(), switch)));
+    }
+
+    /// Reports switches that are new in their folder.
+    fn report_switches(&mut self) {
+        for Switches { before, after } in std::mem::take(&mut self.switches).into_values() {
+            let mut known: HashMap<String, usize> = HashMap::new();
+            let mut selected: HashMap<String, BTreeSet<String>> = HashMap::new();
+            for switch in before {
+                selected.extend(switch.selects);
+                *known.entry(switch.key).or_default() += 1;
+            }
+            for (file, switch) in after {
+                let selects_more = switch.selects.as_ref().is_some_and(|(name, now)| {
+                    selected.get(name).map_or(switch.is_usual, |before| before.is_subset(now))
+                });
+                let folder = file.parent().unwrap_or(Path::new(""));
+                let is_new = switch.about.iter().any(|it| self.created.contains(&folder.join(it)));
+                if selects_more || is_new {
+                    continue;
+                }
+                match known.get_mut(&switch.key) {
+                    Some(times @ 1..) => *times -= 1,
+                    _ => self.delta.selection.push(SelectionChange {
+                        file,
+                        line: switch.line,
+                        what: switch.what,
+                    }),
+                }
+            }
+        }
+        for (file, name, line) in std::mem::take(&mut self.lost_modules) {
+            let folder = file.parent().unwrap_or(Path::new(""));
+            let stem = file.file_stem().unwrap_or_default();
+            let is_root = ["lib", "main", "mod"].iter().any(|root| stem == *root);
+            let folder = if is_root { folder.to_owned() } else { folder.join(stem) };
+            let places = [folder.join(format!("{name}.rs")), folder.join(&name).join("mod.rs")];
+            if !places.iter().any(|place| self.deleted.contains(place)) {
+                let what =
+                    format!("no longer declares the module `{name}`, so its tests do not run");
+                self.delta.selection.push(SelectionChange { file, line, what });
+            }
+        }
+    }
+
     fn file(&mut self, path: &Path, before: &[u8], after: &[u8], deadline: Deadline) {
         let (old, new) = match (read(path, before, deadline), read(path, after, deadline)) {
             (Ok(old), Ok(new)) => (old, new),
@@ -126,6 +161,7 @@ impl Comparison {
         };
         if old.only.is_none()
             && let Some(line) = new.only
+            && new.tests.iter().any(|test| test.state == TestState::Skipped)
         {
             let left = new.tests.iter().filter(|test| test.state == TestState::Skipped).count();
             let left = pluralize(left, "test");
@@ -133,7 +169,23 @@ impl Comparison {
                 .notes
                 .push(format!("{}:{line}: `only` excludes {left} of the file", display_path(path)));
         }
-        let Inventory { tests, broken, comments, .. } = new;
+        if old.only.is_none()
+            && let Some(line) = new.only
+            && new.tests.iter().all(|test| test.state != TestState::Skipped)
+        {
+            // Some runners leave out the tests of other files as well.
+            let what = "`only` may exclude the tests of other files".to_owned();
+            self.delta.selection.push(SelectionChange { file: path.to_owned(), line, what });
+        }
+        let Inventory { tests, broken, comments, switches, modules, .. } = new;
+        self.compare_switches(path, old.switches, switches);
+        for (name, line) in old.modules {
+            if !modules.iter().any(|(other, _)| *other == name)
+                && (is_test_module(&name) || path.iter().any(|part| part == "tests"))
+            {
+                self.lost_modules.push((path.to_owned(), name, line));
+            }
+        }
         let located = |test: Test| LocatedTest { file: path.to_owned(), test };
         let (mut unclear, mut looked) = (Vec::new(), 0);
         for (before, now) in pair(old.tests, tests) {
@@ -174,7 +226,12 @@ impl Comparison {
         old: Result<Inventory, ParseFailure>,
         new: Result<Inventory, ParseFailure>,
     ) {
-        let had = old.as_ref().is_ok_and(|old| !old.tests.is_empty());
+        let is_test_file =
+            || Language::from_path(path).is_some_and(|language| language.is_collected(path));
+        let had = match &old {
+            Ok(old) => !old.tests.is_empty() || !old.switches.is_empty(),
+            Err(_) => is_test_file(),
+        };
         self.delta.is_incomplete |= had;
         if let Some(why) = new.err().or(old.err()) {
             self.delta.notes.push(format!(
@@ -192,7 +249,15 @@ impl Comparison {
                 self.delta.emptied.push(now.name());
             }
             (TestState::Active, TestState::Skipped) => self.delta.skipped.push(now.name()),
+            (TestState::Active, TestState::Active) if skips_more(&before.body, &now.test.body) => {
+                self.delta.skipped.push(now.name());
+            }
             _ => {
+                if before.state != TestState::Empty
+                    && let Some(why) = lost_effect(&before.body, &now.test.body)
+                {
+                    self.delta.ineffective.push(IneffectiveTest { test: now.name(), why });
+                }
                 self.compare_bodies(before, now);
                 return false;
             }
@@ -220,12 +285,16 @@ impl Comparison {
         let digest = |test: &Test| (test.state != TestState::Empty).then_some(test.body.digest);
         self.pair_by_key(digest, |delta| &mut delta.renamed);
         self.pair_similar();
-        self.delta.removed = self.removed.iter().map(LocatedTest::name).collect();
+        self.report_switches();
+        self.delta.removed.extend(self.removed.iter().map(LocatedTest::name));
         self.delta.added = self.added.iter().map(LocatedTest::name).collect();
         let TestDelta { added, removed, skipped, emptied, .. } = &mut self.delta;
         for list in [added, removed, skipped, emptied] {
             list.sort();
         }
+        self.delta.ineffective.sort();
+        self.delta.selection.sort();
+        self.delta.selection.dedup();
         self.delta
     }
 
@@ -293,7 +362,10 @@ impl Comparison {
         for removed in std::mem::take(&mut self.removed) {
             match next(&removed).and_then(|index| added.get_mut(index)?.take()) {
                 Some(now) => {
-                    self.note_uncollected(&removed, &now);
+                    if self.note_uncollected(&removed, &now) {
+                        self.delta.removed.push(removed.name());
+                        continue;
+                    }
                     if !self.compare_states(&removed.test, &now) {
                         list(&mut self.delta)
                             .push(TestPair { from: removed.name(), to: now.name() });
@@ -305,12 +377,14 @@ impl Comparison {
         self.added = added.into_iter().flatten().collect();
     }
 
-    /// Notes a test that was moved to a file in which no runner looks for tests.
-    fn note_uncollected(&mut self, from: &LocatedTest, to: &LocatedTest) {
+    /// Notes a test that was moved to a file in which no runner looks for tests. Returns whether it
+    /// was.
+    fn note_uncollected(&mut self, from: &LocatedTest, to: &LocatedTest) -> bool {
         let collected = |file: &Path| {
             Language::from_path(file).is_some_and(|language| language.is_collected(file))
         };
-        if from.file != to.file && collected(&from.file) && !collected(&to.file) {
+        let is_lost = from.file != to.file && collected(&from.file) && !collected(&to.file);
+        if is_lost {
             let (from, to) = (display_path(&from.file), display_path(&to.file));
             let note = format!(
                 "{to}: contains tests from {from}, but test runners do not collect files with this name"
@@ -319,7 +393,37 @@ impl Comparison {
                 self.delta.notes.push(note);
             }
         }
+        is_lost
     }
+}
+
+/// Whether a test is skipped under more conditions than before.
+fn skips_more(before: &Body, now: &Body) -> bool {
+    now.checks.conditional_skips > before.checks.conditional_skips
+}
+
+/// Why a test cannot fail any more as it did, if so.
+fn lost_effect(before: &Body, now: &Body) -> Option<&'static str> {
+    let (old, new) = (before.checks, now.checks);
+    let fewer = new.effective < old.effective;
+    match () {
+        () if new.escapes && !old.escapes => Some("its failures are discarded"),
+        // One more that cannot fail takes nothing away from the others.
+        () if fewer && (new.disarmed > old.disarmed || new.constant > old.constant) => {
+            Some("an assertion cannot fail")
+        }
+        () if now.expects_failure && !before.expects_failure => Some("it is expected to fail"),
+        // A new name may be that of a function with the assertions.
+        () if fewer && new.effective == 0 && now.calls_only_names_of(before) => {
+            Some("no assertion is left")
+        }
+        () => None,
+    }
+}
+
+/// Whether a module has tests by its name.
+fn is_test_module(name: &str) -> bool {
+    name.split('_').any(|part| matches!(part, "test" | "tests"))
 }
 
 /// Pairs the tests of a file before and after by name: first those with equal bodies, then the rest

@@ -3,16 +3,18 @@
 use super::body::{Body, first_effective, is_inert};
 use super::parse::{children, is_comment, line_number, node_bytes, node_text};
 use super::scope::{FoundTest, ScopeId, TestCollector};
+use super::source::{Source, Switch};
 use tree_sitter::Node;
 
 /// Collects the tests of a file.
-pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut TestCollector) {
+pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollector) {
+    let text = source.text;
     let mut open = vec![root];
     while let Some(node) = open.pop() {
         for child in children(node) {
             match child.kind() {
                 "comment" if is_never_built(node_bytes(child, text)) => found.skip(ScopeId::FILE),
-                "function_declaration" | "method_declaration" => declaration(child, text, found),
+                "function_declaration" | "method_declaration" => declaration(child, source, found),
                 "ERROR" => open.push(child),
                 _ => {}
             }
@@ -20,7 +22,8 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut TestCollector) {
     }
 }
 
-fn declaration(node: Node<'_>, text: &[u8], found: &mut TestCollector) {
+fn declaration(node: Node<'_>, source: &Source<'_>, found: &mut TestCollector) {
+    let text = source.text;
     let Some(name) = node.child_by_field_name("name").map(|name| node_text(name, text)) else {
         return;
     };
@@ -29,6 +32,9 @@ fn declaration(node: Node<'_>, text: &[u8], found: &mut TestCollector) {
         .map(|list| node_bytes(list, text))
         .unwrap_or_default();
     let receiver = node.child_by_field_name("receiver").map(|list| node_text(list, text));
+    if receiver.is_none() && matches!(name, "TestMain" | "init") {
+        found.switches(process(node, name, text));
+    }
     let Some(kind) = kind(name, parameters, receiver.is_some()) else { return };
     let name = match receiver.and_then(receiver_type) {
         Some(suite) => format!("{suite}.{name}"),
@@ -38,15 +44,20 @@ fn declaration(node: Node<'_>, text: &[u8], found: &mut TestCollector) {
     let statements = block.map(statements).unwrap_or_default();
     let first = first_effective(statements, |statement| is_inert(statement, text, is_inert_name));
     let unchecked = kind == Kind::Example && !block.is_some_and(|block| has_output(block, text));
+    let mut checks = block.map(|block| source.checks(block)).unwrap_or_default();
+    checks.escapes = block.is_some_and(|block| escapes(block, text));
     found.add(
         ScopeId::FILE,
         FoundTest {
             name,
             line: line_number(node),
-            skipped: unchecked || first.is_some_and(|first| is_skip(first, text)),
+            skipped: unchecked || checks.skips || first.is_some_and(|first| is_skip(first, text)),
             empty: first.is_none(),
             only: false,
-            body: block.map(|block| Body::from_node(block, text, is_assertion)).unwrap_or_default(),
+            body: block
+                .map(|block| Body::from_node(block, text, is_assertion))
+                .unwrap_or_default()
+                .with_checks(checks),
         },
     );
 }
@@ -116,10 +127,80 @@ fn has_output(block: Node<'_>, text: &[u8]) -> bool {
     found
 }
 
+/// The texts of the calls in a node, without whitespace.
+fn calls(node: Node<'_>, text: &[u8]) -> Vec<String> {
+    let (mut calls, mut fuel) = (Vec::new(), 2_000_usize);
+    super::parse::walk(node, |node| {
+        fuel = fuel.saturating_sub(1);
+        if node.kind() == "call_expression" && node.byte_range().len() < 200 {
+            calls.push(node_text(node, text).split_whitespace().collect());
+        }
+        fuel > 0
+    });
+    calls
+}
+
+/// What a function that runs before all tests does to them.
+fn process(node: Node<'_>, name: &str, text: &[u8]) -> Option<Switch> {
+    let block = node.child_by_field_name("body")?;
+    let calls = calls(block, text);
+    let has = |what: &str| calls.iter().any(|call| call.contains(what));
+    let what = match () {
+        () if has("os.Exit(0)") => format!("`{name}` ends with success whatever the tests do"),
+        () if name == "TestMain" && !has(".Run()") => {
+            "`TestMain` does not run the tests".to_owned()
+        }
+        () if has("flag.Set(\"test.") => format!("`{name}` changes which tests run"),
+        () => return None,
+    };
+    Some(Switch::new(node, what))
+}
+
+/// Whether a test hides its failures: a deferred `recover` that reports nothing, or another
+/// `testing.T`.
+fn escapes(block: Node<'_>, text: &[u8]) -> bool {
+    statements(block).into_iter().any(|statement| match statement.kind() {
+        "defer_statement" => {
+            let calls = calls(statement, text);
+            let reports = |call: &String| {
+                call.starts_with("panic(")
+                    || [".Error", ".Fatal", ".Fail", "require.", "assert."]
+                        .iter()
+                        .any(|what| call.contains(what) && !call.contains("recover()"))
+            };
+            calls.iter().any(|call| call == "recover()") && !calls.iter().any(reports)
+        }
+        "short_var_declaration" | "assignment_statement" => {
+            let raw: String = node_text(statement, text).split_whitespace().collect();
+            ["=&testing.T{}", "=new(testing.T)"].iter().any(|what| raw.ends_with(what))
+        }
+        _ => false,
+    })
+}
+
+/// Whether a build constraint is false unless somebody sets its tags.
 fn is_never_built(comment: &[u8]) -> bool {
-    let line = comment.trim_ascii();
-    let tags = line.strip_prefix(b"//go:build ").or(line.strip_prefix(b"// +build "));
-    tags.is_some_and(|tags| matches!(tags.trim_ascii(), b"ignore" | b"never" | b"false"))
+    let line = String::from_utf8_lossy(comment.trim_ascii());
+    let tags = line.strip_prefix("//go:build ").or(line.strip_prefix("// +build "));
+    let known = |tag: &str| {
+        let os = if std::env::consts::OS == "macos" { "darwin" } else { std::env::consts::OS };
+        tag == os
+            || tag.starts_with("go1")
+            || matches!(tag, "cgo" | "gc" | "amd64" | "arm64" | "true")
+            || (tag == "unix" && cfg!(unix))
+    };
+    // A tag is set, or it is not; constraints with several are true if one of their parts is.
+    tags.is_some_and(|tags| {
+        !tags.replace("||", " ").split_whitespace().any(|part| {
+            part != "&&"
+                && match part.trim_matches(['(', ')']).strip_prefix('!') {
+                    Some(tag) => !known(tag),
+                    None => known(part.trim_matches(['(', ')'])),
+                }
+        }) || tags
+            .split("&&")
+            .any(|part| tags.contains("&&") && matches!(part.trim(), "ignore" | "never" | "false"))
+    })
 }
 
 /// Whether a statement is `t.Skip(…)` or one of its variants.

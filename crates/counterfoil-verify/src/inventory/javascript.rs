@@ -2,29 +2,40 @@
 //! the common runners.
 
 use super::body::{Body, first_effective, is_inert};
-use super::parse::{children, line_number, node_bytes, node_text};
+use super::constant::Truth;
+use super::parse::{children, line_number, node_bytes, node_text, walk};
 use super::scope::{FoundTest, ScopeId, TestCollector};
+use super::source::{Source, Switch};
 use tree_sitter::Node;
 
 /// The maximum length of a chain such as `a.b(c).d` that names a call.
 const MAX_CHAIN: usize = 8;
 
+/// The maximum length of a callee that skips.
+const MAX_CALLEE: usize = 100;
+
 /// Collects the tests of a file.
-pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut TestCollector) {
-    let mut open = vec![(root, ScopeId::FILE)];
-    while let Some((node, scope)) = open.pop() {
+pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollector) {
+    let mut open = vec![(root, ScopeId::FILE, Place::default())];
+    while let Some((node, scope, mut place)) = open.pop() {
         let mut inner = scope;
+        if is_function(node) || node.kind() == "function_declaration" {
+            place.in_function |= place.suite != node.id();
+        }
         if node.kind() == "call_expression"
-            && let Some(call) = Call::read(node, text)
+            && let Some(call) = Call::read(node, source)
         {
             match call.kind {
                 Kind::Test => {
-                    found.add(scope, call.test(text));
+                    let mut test = call.test(source);
+                    test.skipped |= place.dead;
+                    found.add(scope, test);
                     continue;
                 }
                 Kind::Suite => {
                     inner = found.enter(scope, &call.title, " > ");
-                    if call.skipped {
+                    place.suite = call.callback.map_or(0, |callback| callback.id());
+                    if call.skipped || place.dead {
                         found.skip(inner);
                     }
                     if call.only {
@@ -33,11 +44,146 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut TestCollector) {
                 }
             }
         }
-        // Reversed, so that the first child is visited first.
-        open.extend(
-            children(node).into_iter().rev().filter(Node::is_named).map(|child| (child, inner)),
-        );
+        if !place.dead && !place.in_function && skips_scope(node, place, source) {
+            if place.conditional { found.condition(scope) } else { found.skip(scope) }
+        }
+        found.switches(replaces(node, place, source));
+        children_with_places(node, source, place, |child, place| open.push((child, inner, place)));
     }
+}
+
+/// Where a definition stands.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// Never run.
+    dead: bool,
+    /// Under a condition.
+    conditional: bool,
+    /// In a function that is no suite, which may never be called.
+    in_function: bool,
+    /// The function of the suite around it.
+    suite: usize,
+    /// Whether it is a statement of its own.
+    is_statement: bool,
+}
+
+/// Passes the children of a node on, the last first, with their places.
+fn children_with_places<'t>(
+    node: Node<'t>,
+    source: &Source<'_>,
+    place: Place,
+    mut push: impl FnMut(Node<'t>, Place),
+) {
+    let truth = match node.kind() {
+        "if_statement" => node.child_by_field_name("condition").map(|node| source.truth(node)),
+        _ => None,
+    };
+    let is_block = matches!(node.kind(), "program" | "statement_block");
+    let mut place = Place { is_statement: node.kind() == "expression_statement", ..place };
+    let mut places = Vec::new();
+    for child in children(node).into_iter().filter(Node::is_named) {
+        let mut own = place;
+        if node.kind() == "if_statement" && child.kind() != "parenthesized_expression" {
+            let wanted = child.kind() != "else_clause";
+            let truth = truth.unwrap_or(Truth::Unknown);
+            own.dead |= truth.is(!wanted);
+            own.conditional |= truth == Truth::Unknown;
+        }
+        places.push((child, own));
+        place.dead |= is_block && matches!(child.kind(), "return_statement" | "throw_statement");
+    }
+    // Reversed, so that the first child is visited first.
+    for (child, place) in places.into_iter().rev() {
+        push(child, place);
+    }
+}
+
+/// Whether a statement skips everything around it: `process.exit()`, `test.skip()`, or a hook that
+/// skips.
+fn skips_scope(node: Node<'_>, place: Place, source: &Source<'_>) -> bool {
+    if node.kind() != "call_expression" {
+        return false;
+    }
+    let callee = node
+        .child_by_field_name("function")
+        .filter(|callee| callee.byte_range().len() < MAX_CALLEE)
+        .map(|callee| node_text(callee, source.text))
+        .unwrap_or_default();
+    let first = node.child_by_field_name("arguments").and_then(|list| list.named_child(0));
+    match callee {
+        "process.exit" | "Deno.exit" => place.is_statement,
+        "this.skip" | "test.skip" | "test.fixme" | "it.skip" | "test.describe.skip" => {
+            place.is_statement
+                && first.is_none_or(|first| {
+                    !matches!(first.kind(), "string" | "template_string" | "object")
+                        && !is_function(first)
+                        && !source.truth(first).is(false)
+                })
+        }
+        "before" | "beforeEach" | "beforeAll" | "test.beforeEach" | "test.beforeAll" => first
+            .filter(|first| is_function(*first))
+            .and_then(|hook| hook.child_by_field_name("body"))
+            .is_some_and(|body| {
+                let checks = source.checks(body);
+                checks.skips || checks.conditional_skips > 0
+            }),
+        _ => false,
+    }
+}
+
+/// What replaces the functions of the runner: `global.it = …`, `const expect = …`.
+fn replaces(node: Node<'_>, place: Place, source: &Source<'_>) -> Option<Switch> {
+    let is_ours = |name: &str| matches!(name, "it" | "test" | "describe" | "expect" | "specify");
+    let (target, value) = match node.kind() {
+        "assignment_expression" => {
+            (node.child_by_field_name("left")?, node.child_by_field_name("right"))
+        }
+        "variable_declarator" | "function_declaration" => {
+            (node.child_by_field_name("name")?, node.child_by_field_name("value"))
+        }
+        _ => return None,
+    };
+    if target.byte_range().len() > MAX_CALLEE {
+        return None;
+    }
+    let path = node_text(target, source.text);
+    let (owner, name) = path.rsplit_once('.').unwrap_or_default();
+    let is_global = matches!(owner, "global" | "globalThis" | "window" | "self") && is_ours(name);
+    let is_part = matches!(owner, "it" | "test" | "describe" | "expect" | "assert");
+    let replaced = match node.kind() {
+        "assignment_expression" if is_global || is_part => true,
+        // A name that is not global replaces the runner's in a file with tests only.
+        _ if !is_ours(path) || !source.is_collected => false,
+        "function_declaration" => !uses_runner(node, path, source),
+        _ => value.is_some_and(|value| {
+            let ends = |end: &&str| node_bytes(value, source.text).ends_with(end.as_bytes());
+            (is_function(value) && !uses_runner(value, path, source))
+                || [".skip", ".todo", ".only"].iter().any(ends)
+        }),
+    };
+    replaced.then(|| {
+        // Functions may be nested, and each would read all of the inner ones.
+        if place.in_function {
+            return Switch::new(node, format!("replaces `{path}`"));
+        }
+        let code = Body::from_node(node, source.text, |_| false).digest;
+        Switch::with_code(node, format!("replaces `{path}`"), code)
+    })
+}
+
+/// Whether a function passes on to the runner, so that it is a helper.
+fn uses_runner(function: Node<'_>, own: &str, source: &Source<'_>) -> bool {
+    let (mut uses, mut fuel) = (false, 1_000_usize);
+    walk(function, |node| {
+        fuel = fuel.saturating_sub(1);
+        if node.kind() == "identifier" {
+            let name = node_text(node, source.text);
+            uses |= name != own
+                && matches!(name, "it" | "test" | "describe" | "expect" | "specify" | "assert");
+        }
+        !uses && fuel > 0
+    });
+    uses
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +205,8 @@ struct Call<'t> {
 }
 
 impl<'t> Call<'t> {
-    fn read(node: Node<'t>, text: &[u8]) -> Option<Self> {
+    fn read(node: Node<'t>, source: &Source<'_>) -> Option<Self> {
+        let text = source.text;
         let (base, chain, table) = chain(node.child_by_field_name("function")?, text)?;
         let (mut kind, mut skipped, mut only) = match base {
             "it" | "test" | "specify" => (Kind::Test, false, false),
@@ -80,8 +227,13 @@ impl<'t> Call<'t> {
         let mut is_todo = false;
         for name in chain {
             match name {
-                "skip" | "skipIf" | "runIf" | "fixme" | "failing" | "fails" | "fail" | "ignore"
-                | "if" => {
+                "skipIf" | "runIf" | "if" => {
+                    let truth = table
+                        .and_then(|list| list.named_child(0))
+                        .map_or(Truth::Unknown, |condition| source.truth(condition));
+                    skipped |= !truth.is(name != "skipIf");
+                }
+                "skip" | "fixme" | "failing" | "fails" | "fail" | "ignore" => {
                     skipped = true;
                 }
                 "todo" => (skipped, is_todo) = (true, true),
@@ -113,8 +265,7 @@ impl<'t> Call<'t> {
         }
         for options in arguments.iter().filter(|node| node.kind() == "object") {
             let set = |name| {
-                property(*options, name, text)
-                    .is_some_and(|value| node_bytes(value, text) != b"false")
+                property(*options, name, text).is_some_and(|value| !source.truth(value).is(false))
             };
             skipped |= set("skip") || set("ignore") || set("todo");
             only |= set("only");
@@ -135,7 +286,8 @@ impl<'t> Call<'t> {
         Some(Self { kind, node, title, skipped, only, callback, cases: table.and_then(rows) })
     }
 
-    fn test(self, text: &[u8]) -> FoundTest {
+    fn test(self, source: &Source<'_>) -> FoundTest {
+        let text = source.text;
         let block = self.callback.and_then(|callback| callback.child_by_field_name("body"));
         let statements: Vec<Node<'_>> = match block {
             Some(block) if block.kind() == "statement_block" => {
@@ -148,12 +300,18 @@ impl<'t> Call<'t> {
             first_effective(statements, |statement| is_inert(statement, text, is_inert_name));
         let body =
             block.or_else(|| self.node.child_by_field_name("arguments")).unwrap_or(self.node);
+        let checks = block.map(|block| source.checks(block)).unwrap_or_default();
         FoundTest {
             line: line_number(self.node),
-            skipped: self.skipped || first.is_some_and(|first| is_skip(first, text)),
+            skipped: self.skipped
+                || checks.skips
+                || self.cases == Some(0)
+                || first.is_some_and(|first| is_skip(first, text)),
             empty: block.is_some() && first.is_none(),
             only: self.only,
-            body: Body::from_node(body, text, is_assertion).with_cases(self.cases),
+            body: Body::from_node(body, text, is_assertion)
+                .with_cases(self.cases)
+                .with_checks(checks),
             name: self.title,
         }
     }

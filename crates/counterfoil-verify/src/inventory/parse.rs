@@ -52,11 +52,20 @@ impl Language {
     }
 
     /// Whether a text may contain tests. Avoids parsing most changed files.
-    pub(super) fn may_hold_tests(self, text: &[u8]) -> bool {
+    pub(super) fn may_hold_tests(self, path: &Path, text: &[u8]) -> bool {
+        // Its modules may be in other files.
+        if self == Self::Rust && path.iter().any(|part| part == "tests") {
+            return true;
+        }
+        if self == Self::Python && path.file_name().is_some_and(|name| name == "conftest.py") {
+            return true;
+        }
         let words: &[&[u8]] = match self {
-            Self::Rust => &[b"test", b"quickcheck"],
+            Self::Rust => &[b"test", b"quickcheck", b"#![cfg"],
             Self::Python => &[b"test"],
-            Self::JavaScript | Self::TypeScript | Self::Tsx => &[b"it", b"test", b"specify"],
+            Self::JavaScript | Self::TypeScript | Self::Tsx => {
+                &[b"it", b"test", b"specify", b"expect"]
+            }
             Self::Go => &[b"func"],
         };
         words.iter().any(|word| memmem::find(text, word).is_some())
@@ -68,10 +77,14 @@ impl Language {
             path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = name.split('.').next().unwrap_or_default();
         match self {
-            Self::Rust | Self::Go => true,
-            Self::Python => {
-                stem.starts_with("test") || stem.ends_with("_test") || stem.ends_with("_tests")
-            }
+            Self::Rust => true,
+            // `go` ignores these names and folders.
+            Self::Go if is_for_other_platform(stem) => false,
+            Self::Go => !path
+                .iter()
+                .filter_map(|part| part.to_str())
+                .any(|part| part.starts_with(['_', '.']) || matches!(part, "testdata" | "vendor")),
+            Self::Python => stem.starts_with("test") || stem.ends_with("_test"),
             Self::JavaScript | Self::TypeScript | Self::Tsx => {
                 let folder = |part| {
                     matches!(
@@ -96,6 +109,16 @@ impl Language {
             Self::Go => tree_sitter_go::LANGUAGE.into(),
         }
     }
+}
+
+/// Whether `go` builds a file with this stem for another platform only.
+fn is_for_other_platform(stem: &str) -> bool {
+    let own = if std::env::consts::OS == "macos" { "darwin" } else { std::env::consts::OS };
+    let stem = stem.strip_suffix("_test").unwrap_or(stem);
+    let platforms =
+        ["windows", "darwin", "linux", "freebsd", "openbsd", "netbsd", "plan9", "js", "wasip1"];
+    let last = stem.rsplit_once('_').map(|(_, last)| last).unwrap_or_default();
+    last != own && platforms.contains(&last)
 }
 
 /// Whether a file is binary.

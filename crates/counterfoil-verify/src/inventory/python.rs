@@ -1,46 +1,53 @@
-//! Finds tests in Python: what pytest and unittest would collect.
+//! Finds tests in Python: what pytest and unittest would collect, and what keeps them from it.
+
+mod assignments;
+mod bindings;
+mod decorators;
+mod hooks;
 
 use super::body::{Body, first_effective, is_inert};
-use super::parse::{children, line_number, node_bytes, node_text, walk};
+use super::constant::Truth;
+use super::parse::{children, line_number, node_bytes, walk};
 use super::scope::{FoundTest, ScopeId, TestCollector};
+use super::source::{Source, Switch};
+use assignments::Value;
+use bindings::{Binding, Bindings, Bound};
+use decorators::{Aliases, Decorators};
 use memchr::memmem;
 use tree_sitter::Node;
 
+/// Methods and functions that run before each test of their container.
+const SETUP: [&str; 10] = [
+    "setUp",
+    "setUpClass",
+    "asyncSetUp",
+    "setUpModule",
+    "setup",
+    "setup_method",
+    "setup_class",
+    "setup_module",
+    "setup_function",
+    "pytest_runtest_setup",
+];
+
 /// Collects the tests of a file.
-pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut TestCollector) {
-    let mut open = vec![Container { node: root, scope: ScopeId::FILE, collects: true }];
-    while let Some(container) = open.pop() {
+pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollector) {
+    let aliases = Aliases::read(root, source);
+    let mut reader =
+        Reader { source, found, aliases, bindings: Bindings::default(), open: Vec::new() };
+    reader.open.push(Container {
+        node: root,
+        scope: ScopeId::FILE,
+        collects: true,
+        ..Container::at(root)
+    });
+    while let Some(container) = reader.open.pop() {
         for child in children(container.node) {
-            let container = Container { node: child, ..container };
-            match child.kind() {
-                "decorated_definition" => {
-                    let decorators =
-                        children(child).into_iter().filter(|child| child.kind() == "decorator");
-                    let decorators = Decorators::read(decorators, text);
-                    if let Some(node) = child.child_by_field_name("definition") {
-                        definition(
-                            Container { node, ..container },
-                            text,
-                            &decorators,
-                            found,
-                            &mut open,
-                        );
-                    }
-                }
-                "function_definition" | "class_definition" => {
-                    definition(container, text, &Decorators::default(), found, &mut open);
-                }
-                "expression_statement" if skips_scope(child, text) => found.skip(container.scope),
-                "expression_statement" => {}
-                // Definitions may be nested in conditions.
-                kind if kind.ends_with("_statement") || kind.ends_with("_clause") => {
-                    open.push(container);
-                }
-                "block" | "ERROR" => open.push(container),
-                _ => {}
-            }
+            reader.statement(Container { node: child, ..container });
         }
     }
+    let Reader { bindings, found, .. } = reader;
+    bindings.apply(found);
 }
 
 /// A node that contains definitions.
@@ -50,145 +57,427 @@ struct Container<'t> {
     scope: ScopeId,
     /// Whether functions in it can be tests.
     collects: bool,
+    /// Whether it is never run.
+    dead: bool,
+    /// The number of conditions around it whose value is not known.
+    conditions: u32,
 }
 
-fn definition<'t>(
-    container: Container<'t>,
-    text: &[u8],
-    decorators: &Decorators,
-    found: &mut TestCollector,
-    open: &mut Vec<Container<'t>>,
-) {
-    let node = container.node;
-    let name =
-        node.child_by_field_name("name").map(|name| node_text(name, text)).unwrap_or_default();
-    let body = node.child_by_field_name("body");
-    if node.kind() == "class_definition" {
-        let scope = found.enter(container.scope, name, ".");
-        if decorators.skipped {
-            found.skip(scope);
+impl<'t> Container<'t> {
+    fn at(node: Node<'t>) -> Self {
+        Self { node, scope: ScopeId::FILE, collects: false, dead: false, conditions: 0 }
+    }
+
+    /// The part of a statement that runs if a condition is `wanted`.
+    fn branch(self, node: Node<'t>, truth: Truth, wanted: bool) -> Self {
+        let mut part = Self { node, ..self };
+        match truth {
+            Truth::Always(value) | Truth::Here(value) => part.dead |= value != wanted,
+            Truth::Unknown => part.conditions += 1,
+        }
+        part
+    }
+}
+
+struct Reader<'a, 's, 't> {
+    source: &'a Source<'s>,
+    found: &'a mut TestCollector,
+    aliases: Aliases<'s>,
+    bindings: Bindings,
+    open: Vec<Container<'t>>,
+}
+
+impl<'s, 't> Reader<'_, 's, 't> {
+    fn statement(&mut self, at: Container<'t>) {
+        let node = at.node;
+        match node.kind() {
+            "decorated_definition" => {
+                let decorators =
+                    children(node).into_iter().filter(|child| child.kind() == "decorator");
+                let decorators = Decorators::read(decorators, self.source, &self.aliases);
+                if let Some(node) = node.child_by_field_name("definition") {
+                    self.definition(Container { node, ..at }, &decorators);
+                }
+            }
+            "function_definition" | "class_definition" => {
+                self.definition(at, &Decorators::default());
+            }
+            "expression_statement" => {
+                if let Some(inner) = node.named_child(0) {
+                    self.expression(Container { node: inner, ..at });
+                }
+            }
+            "delete_statement" => {
+                for target in children(node).into_iter().filter(Node::is_named) {
+                    self.targets(at, target, None);
+                }
+            }
+            "raise_statement" if self.raises_skip(node) => self.skip(at),
+            "import_statement" | "import_from_statement" => self.imports(at),
+            "if_statement" | "elif_clause" => {
+                let truth = node
+                    .child_by_field_name("condition")
+                    .map_or(Truth::Unknown, |condition| self.source.truth(condition));
+                for child in children(node).into_iter().filter(Node::is_named) {
+                    let wanted = match child.kind() {
+                        "block" => true,
+                        "elif_clause" | "else_clause" => false,
+                        _ => continue,
+                    };
+                    self.open.push(at.branch(child, truth, wanted));
+                }
+            }
+            "while_statement" => {
+                let truth = node
+                    .child_by_field_name("condition")
+                    .map_or(Truth::Unknown, |condition| self.source.truth(condition));
+                self.open.push(at.branch(node, truth, true));
+            }
+            "except_clause" => self.open.push(Container { conditions: at.conditions + 1, ..at }),
+            // Definitions may be nested in conditions.
+            kind if kind.ends_with("_statement") || kind.ends_with("_clause") => {
+                self.open.push(at);
+            }
+            "block" | "ERROR" => self.open.push(at),
+            _ => {}
+        }
+    }
+
+    /// Skips everything in a container.
+    fn skip(&mut self, at: Container<'t>) {
+        match at {
+            Container { dead: true, .. } => {}
+            Container { conditions: 0, .. } => self.found.skip(at.scope),
+            _ => self.found.condition(at.scope),
+        }
+    }
+
+    fn raises_skip(&self, node: Node<'_>) -> bool {
+        let Some(raised) = node.named_child(0) else { return false };
+        let raised = raised.child_by_field_name("function").unwrap_or(raised);
+        let name = self.source.node_text(raised);
+        matches!(last(name), "SkipTest" | "Skipped" | "SystemExit")
+            || name == "pytest.skip.Exception"
+    }
+
+    /// An expression that is a statement of a module or a class.
+    fn expression(&mut self, at: Container<'t>) {
+        let node = at.node;
+        match node.kind() {
+            "call" => self.call(at),
+            "assignment" | "augmented_assignment" => {
+                // `a = b = None`: all get the last value.
+                let (mut lefts, mut right) = (Vec::new(), Some(node));
+                while let Some(inner) = right
+                    && matches!(inner.kind(), "assignment" | "augmented_assignment")
+                {
+                    lefts.extend(inner.child_by_field_name("left"));
+                    right = inner.child_by_field_name("right");
+                }
+                let value = right.map(|node| Value::read(node, self.source, &self.aliases));
+                for left in lefts {
+                    self.targets(at, left, value.as_ref());
+                }
+                // `np = pytest.importorskip("numpy")`.
+                if let Some(node) = right.filter(|right| right.kind() == "call") {
+                    self.call(Container { node, ..at });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, at: Container<'t>) {
+        let node = at.node;
+        let callee = node
+            .child_by_field_name("function")
+            .map(|callee| self.source.node_text(callee))
+            .unwrap_or_default();
+        let arguments: Vec<Node<'t>> = node
+            .child_by_field_name("arguments")
+            .map(children)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(Node::is_named)
+            .collect();
+        let module = matches!(callee, "globals" | "vars" | "locals");
+        match callee {
+            "pytest.skip"
+            | "pytest.xfail"
+            | "pytest.exit"
+            | "pytest.importorskip"
+            | "importorskip"
+            | "skip"
+            | "sys.exit"
+            | "os._exit"
+            | "exit"
+            | "quit" => self.skip(at),
+            // Under another name of the module.
+            _ if last(callee) == "skip"
+                && arguments.iter().any(|argument| {
+                    self.source.node_text(*argument).starts_with("allow_module_level")
+                }) =>
+            {
+                self.skip(at);
+            }
+            "setattr" | "delattr" if arguments.len() > 1 => {
+                let object = of_module(self.source.node_text(arguments[0]));
+                let name = unquoted(self.source.node_text(arguments[1]));
+                match name {
+                    Some(name) => {
+                        let owners = object.split('.').filter(|owner| !owner.is_empty());
+                        let path: Vec<&str> = owners.chain([name]).collect();
+                        let value = arguments
+                            .get(2)
+                            .map(|value| Value::read(*value, self.source, &self.aliases));
+                        self.target(at, &path, value.as_ref());
+                    }
+                    None => self.computed(at),
+                }
+            }
+            "exec" | "eval" => self.computed(at),
+            _ if module && at.scope == ScopeId::FILE => {}
+            _ if ["globals()", "vars()", "locals()"].iter().any(|of| callee.starts_with(of)) => {
+                let name =
+                    arguments.first().and_then(|first| unquoted(self.source.node_text(*first)));
+                match (matches!(last(callee), "pop" | "__delitem__"), name) {
+                    (true, Some(name)) => self.target(at, &[name], None),
+                    _ => self.computed(at),
+                }
+            }
+            _ if callee.starts_with("collect_ignore") => {
+                self.found.switches(hooks::ignored(at.node, self.source));
+            }
+            _ => {}
+        }
+    }
+
+    fn definition(&mut self, at: Container<'t>, decorators: &Decorators) {
+        let node = at.node;
+        let name = node
+            .child_by_field_name("name")
+            .map(|name| self.source.node_text(name))
+            .unwrap_or_default();
+        let body = node.child_by_field_name("body");
+        if node.kind() == "class_definition" {
+            return self.class(at, name, body, decorators);
+        }
+        if let Some(body) = body {
+            self.helper(at, name, body, decorators);
+        }
+        if !at.collects || !name.starts_with("test") || decorators.fixture {
+            return;
+        }
+        let statements = body.map(children).unwrap_or_default().into_iter().filter(Node::is_named);
+        let text = self.source.text;
+        let first = first_effective(statements, |statement| is_inert_statement(statement, text));
+        let mut checks = body.map(|body| self.source.checks(body)).unwrap_or_default();
+        checks.conditional_skips = checks.conditional_skips.saturating_add(at.conditions);
+        let skipped = decorators.skipped
+            || at.dead
+            || checks.skips
+            || decorators.cases == Some(0)
+            || body.is_some_and(|body| never_runs(node, body, self.source));
+        let calls = body.map(|body| called(body, self.source)).unwrap_or_default();
+        let index = self.found.count();
+        self.bindings.add(Binding {
+            scope: at.scope,
+            name: name.to_owned(),
+            at: node.start_byte(),
+            bound: Bound::Test(index),
+            conditions: at.conditions,
+        });
+        let parameters = node.child_by_field_name("parameters");
+        let used = parameters.map(|list| identifiers(list, self.source)).unwrap_or_default();
+        self.bindings.uses(index, used.into_iter().chain(decorators.fixtures.iter().cloned()));
+        self.found.add(
+            at.scope,
+            FoundTest {
+                name: name.to_owned(),
+                line: line_number(node),
+                skipped,
+                empty: first.is_none(),
+                only: false,
+                body: body
+                    .map(|body| Body::from_node(body, text, is_assertion))
+                    .unwrap_or_default()
+                    .with_cases(decorators.cases)
+                    .with_called(calls.into_iter())
+                    .with_checks(checks),
+            },
+        );
+    }
+
+    fn class(
+        &mut self,
+        at: Container<'t>,
+        name: &'s str,
+        body: Option<Node<'t>>,
+        decorators: &Decorators,
+    ) {
+        let node = at.node;
+        let scope = self.found.enter(at.scope, name, ".");
+        if decorators.skipped || at.dead {
+            self.found.skip(scope);
+        }
+        for _ in 0..at.conditions.min(1) {
+            self.found.condition(scope);
         }
         let bases = node
             .child_by_field_name("superclasses")
-            .map(|list| node_bytes(list, text))
+            .map(|list| node_bytes(list, self.source.text))
             .unwrap_or_default();
+        let has_bases = bases.len() > 2 && bases != b"(object)";
         let collects = name.starts_with("Test")
-            || ["Test", "Tests", "TestCase"].iter().any(|ending| name.ends_with(ending))
-            || memmem::find(bases, b"Test").is_some();
-        open.extend(body.map(|node| Container { node, scope, collects }));
-        return;
-    }
-    if !container.collects || !name.starts_with("test") || decorators.fixture {
-        return;
-    }
-    let statements = body.map(children).unwrap_or_default().into_iter().filter(Node::is_named);
-    let first = first_effective(statements, |statement| is_inert_statement(statement, text));
-    found.add(
-        container.scope,
-        FoundTest {
+            || memmem::find(bases, b"Test").is_some()
+            || (has_bases
+                && ["Test", "Tests", "TestCase"].iter().any(|ending| name.ends_with(ending)));
+        self.bindings.add(Binding {
+            scope: at.scope,
             name: name.to_owned(),
-            line: line_number(node),
-            skipped: decorators.skipped || first.is_some_and(|first| is_skip(first, text)),
-            empty: first.is_none(),
-            only: false,
-            body: body
-                .map(|body| Body::from_node(body, text, is_assertion))
-                .unwrap_or_default()
-                .with_cases(decorators.cases),
-        },
-    );
-}
+            at: node.start_byte(),
+            bound: Bound::Class(scope, has_bases),
+            conditions: at.conditions,
+        });
+        self.open.extend(body.map(|node| Container {
+            node,
+            scope,
+            collects,
+            dead: false,
+            conditions: 0,
+        }));
+    }
 
-/// What the decorators of a definition say about it.
-#[derive(Default)]
-struct Decorators {
-    skipped: bool,
-    fixture: bool,
-    cases: Option<usize>,
-}
-
-impl Decorators {
-    fn read<'t>(nodes: impl Iterator<Item = Node<'t>>, text: &[u8]) -> Self {
-        let mut decorators = Self::default();
-        for decorator in nodes {
-            let Some(expression) = decorator.named_child(0) else { continue };
-            let callee = expression.child_by_field_name("function").unwrap_or(expression);
-            let name = node_text(callee, text).rsplit('.').next().unwrap_or_default().trim();
-            decorators.skipped |= is_skip_mark(name);
-            decorators.fixture |= name == "fixture";
-            if name == "parametrize" {
-                decorators.cases =
-                    rows(expression).map(|rows| rows * decorators.cases.unwrap_or(1));
+    /// A function that is not a test may still decide about tests.
+    fn helper(&mut self, at: Container<'t>, name: &str, body: Node<'t>, decorators: &Decorators) {
+        if at.dead {
+            return;
+        }
+        let is_file = at.scope == ScopeId::FILE;
+        if is_file && let Some(switch) = hooks::hook(at.node, name, body, self.source) {
+            self.found.switches([switch]);
+        }
+        if decorators.fixture || SETUP.contains(&name) {
+            let checks = self.source.checks(body);
+            let skips = checks.skips || checks.conditional_skips > 0;
+            if skips && (decorators.autouse || SETUP.contains(&name)) {
+                if checks.skips {
+                    self.found.skip(at.scope);
+                } else {
+                    self.found.condition(at.scope);
+                }
+                if is_file {
+                    let code = Body::from_node(body, self.source.text, |_| false).digest;
+                    let what = format!("`{name}` skips tests");
+                    self.found.switches([Switch::with_code(at.node, what, code)]);
+                }
+            } else if skips {
+                self.bindings.skipping_fixture(name);
             }
         }
-        decorators
-    }
-}
-
-/// The number of rows of a parametrized test, where they are a list or tuple literal.
-fn rows(call: Node<'_>) -> Option<usize> {
-    let arguments = call.child_by_field_name("arguments")?;
-    let list = arguments.named_children(&mut arguments.walk()).nth(1)?;
-    if !matches!(list.kind(), "list" | "tuple") {
-        return None;
-    }
-    let spread = |node: &Node<'_>| node.kind() == "list_splat";
-    let rows: Vec<_> = children(list)
-        .into_iter()
-        .filter(|node| node.is_named() && node.kind() != "comment")
-        .collect();
-    (!rows.iter().any(spread)).then_some(rows.len())
-}
-
-fn is_skip_mark(name: &str) -> bool {
-    matches!(name, "xfail" | "expectedFailure" | "SkipTest")
-        || name.to_ascii_lowercase().starts_with("skip")
-}
-
-/// Whether a statement of a module or a class skips everything in it.
-fn skips_scope(statement: Node<'_>, text: &[u8]) -> bool {
-    let Some(inner) = statement.named_child(0) else { return false };
-    if inner.kind() == "call" {
-        let callee = inner
-            .child_by_field_name("function")
-            .map(|callee| node_bytes(callee, text))
-            .unwrap_or_default();
-        return callee == b"pytest.skip" || callee == b"pytest.xfail";
-    }
-    if inner.kind() != "assignment" {
-        return false;
-    }
-    let left =
-        inner.child_by_field_name("left").map(|left| node_bytes(left, text)).unwrap_or_default();
-    let Some(right) = inner.child_by_field_name("right") else { return false };
-    match left {
-        b"pytestmark" => has_skip_mark(right, text),
-        b"__test__" => node_bytes(right, text) == b"False",
-        _ => false,
-    }
-}
-
-fn has_skip_mark(node: Node<'_>, text: &[u8]) -> bool {
-    let mut skip = false;
-    walk(node, |node| {
-        skip = skip || (node.kind() == "identifier" && is_skip_mark(node_text(node, text)));
-        !skip
-    });
-    skip
-}
-
-/// Whether a statement is `pytest.skip(…)`, `self.skipTest(…)` or `raise SkipTest(…)`.
-fn is_skip(statement: Node<'_>, text: &[u8]) -> bool {
-    let Some(inner) = statement.named_child(0) else { return false };
-    let callee = inner.child_by_field_name("function").unwrap_or(inner);
-    let name = node_text(callee, text).rsplit('.').next().unwrap_or_default();
-    match statement.kind() {
-        "raise_statement" => name == "SkipTest",
-        "expression_statement" => {
-            inner.kind() == "call" && matches!(name, "skip" | "skipTest" | "xfail")
+        if is_file {
+            return;
         }
-        _ => false,
+        let calls_super = || mentions(body, "super", self.source);
+        match name {
+            // pytest does not collect a class that has one.
+            "__init__" | "__new__" => self.bindings.constructor(at.scope),
+            "run" | "debug" | "__call__" if at.collects && !calls_super() => self.skip(at),
+            _ if is_assertion_method(name) && at.collects => {
+                let checks = self.source.checks(body);
+                let raises = checks.effective > 0
+                    || calls_super()
+                    || mentions(body, "AssertionError", self.source)
+                    || memmem::find(node_bytes(body, self.source.text), b"fail").is_some();
+                if !raises {
+                    let what = format!("replaces `{name}` by a method that cannot fail");
+                    self.found.switches([Switch::new(at.node, what)]);
+                }
+            }
+            _ => {}
+        }
     }
+}
+
+/// The names that a body calls.
+fn called<'s>(body: Node<'_>, source: &Source<'s>) -> Vec<&'s str> {
+    let mut names = Vec::new();
+    walk(body, |node| {
+        if node.kind() == "call"
+            && let Some(callee) = node.child_by_field_name("function")
+        {
+            let name = callee.child_by_field_name("attribute").unwrap_or(callee);
+            if name.kind() == "identifier" {
+                names.push(source.node_text(name));
+            }
+        }
+        true
+    });
+    names
+}
+
+/// The last part of a dotted name.
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or_default().trim()
+}
+
+/// A path without the expression for the module itself.
+fn of_module(path: &str) -> &str {
+    let rest = path.strip_prefix("sys.modules[__name__]");
+    rest.map_or(path, |rest| rest.trim_start_matches('.'))
+}
+
+/// The content of a plain string literal.
+fn unquoted(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix(['"', '\''])?.strip_suffix(['"', '\''])?;
+    inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_').then_some(inner)
+}
+
+/// Whether a name is one of the assertions of a library.
+fn is_assertion_method(name: &str) -> bool {
+    let rest = name.strip_prefix("assert");
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase() || c == '_'))
+        || matches!(name, "fail" | "failUnless" | "failIf")
+}
+
+/// Whether a node mentions a name.
+fn mentions(node: Node<'_>, name: &str, source: &Source<'_>) -> bool {
+    let (mut found, mut fuel) = (false, 2_000_usize);
+    walk(node, |node| {
+        fuel = fuel.saturating_sub(1);
+        found = found || (node.kind() == "identifier" && source.node_text(node) == name);
+        !found && fuel > 0
+    });
+    found
+}
+
+/// The identifiers of a list of parameters.
+fn identifiers(list: Node<'_>, source: &Source<'_>) -> Vec<String> {
+    children(list)
+        .into_iter()
+        .filter(|child| child.kind() == "identifier")
+        .map(|child| source.node_text(child).to_owned())
+        .collect()
+}
+
+/// Whether a runner calls a function without running its body: a generator, or a coroutine that
+/// waits for nothing.
+fn never_runs(function: Node<'_>, body: Node<'_>, source: &Source<'_>) -> bool {
+    let is_async = function.child(0).is_some_and(|first| source.node_text(first) == "async");
+    let (mut yields, mut awaits) = (false, false);
+    walk(body, |node| {
+        yields |= node.kind() == "yield";
+        awaits |= node.kind() == "await" || node.kind() == "async";
+        !matches!(node.kind(), "function_definition" | "lambda" | "class_definition")
+            || node == body
+    });
+    // Where something runs coroutines, one that waits for nothing runs as well.
+    let has_runner = || {
+        [b"asyncio".as_slice(), b"anyio", b"trio", b"IsolatedAsyncio"]
+            .iter()
+            .any(|name| memmem::find(source.text, name).is_some())
+    };
+    yields || (is_async && !awaits && !has_runner())
 }
 
 fn is_inert_statement(statement: Node<'_>, text: &[u8]) -> bool {

@@ -1,6 +1,6 @@
 //! The claim report about the tests of a step.
 
-use super::delta::{TestDelta, TestName};
+use super::changes::TestDelta;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
 use counterfoil_contract::text::{escape_control, join_limited, pluralize};
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ const MAX_LISTED: usize = 20;
 /// The maximum number of notes.
 const MAX_NOTES: usize = 20;
 
-/// The report on the claim that no test was removed, skipped or emptied.
+/// The report on the claim that no test was removed, skipped, emptied or switched off.
 pub fn report(delta: &TestDelta, policy: ClaimPolicy) -> ClaimReport {
     let lost = [
         (&delta.removed, "was removed", "were removed"),
@@ -25,6 +25,17 @@ pub fn report(delta: &TestDelta, policy: ClaimPolicy) -> ClaimReport {
             let names = join_limited(tests.iter().map(ToString::to_string), 5);
             reasons.push(format!("{} {became}: {names}", pluralize(tests.len(), "test")));
         }
+    }
+    if !delta.ineffective.is_empty() {
+        let names = join_limited(delta.ineffective.iter().map(ToString::to_string), 5);
+        let count = pluralize(delta.ineffective.len(), "test");
+        let check =
+            if delta.ineffective.len() == 1 { "checks what it did" } else { "check what they did" };
+        reasons.push(format!("{count} no longer {check}: {names}"));
+    }
+    if !delta.selection.is_empty() {
+        let changes = join_limited(delta.selection.iter().map(ToString::to_string), 5);
+        reasons.push(format!("the selection of tests changed: {changes}"));
     }
     let verdict = match () {
         () if !reasons.is_empty() => Verdict::Refuted,
@@ -58,6 +69,12 @@ fn observed(delta: &TestDelta) -> Value {
             observed.insert(name.to_owned(), names(tests));
         }
     }
+    if !delta.ineffective.is_empty() {
+        observed.insert("ineffective".to_owned(), names(&delta.ineffective));
+    }
+    if !delta.selection.is_empty() {
+        observed.insert("selection".to_owned(), names(&delta.selection));
+    }
     for (name, count) in [
         ("added", delta.added.len()),
         ("moved", delta.moved.len()),
@@ -71,7 +88,7 @@ fn observed(delta: &TestDelta) -> Value {
     if observed.is_empty() { Value::Null } else { observed.into() }
 }
 
-fn names(tests: &[TestName]) -> Value {
+fn names(tests: &[impl ToString]) -> Value {
     let mut list: Vec<Value> =
         tests.iter().take(MAX_LISTED).map(|test| test.to_string().into()).collect();
     if tests.len() > MAX_LISTED {
@@ -109,6 +126,7 @@ fn summary(delta: &TestDelta) -> String {
         ("removed", delta.removed.len()),
         ("skipped", delta.skipped.len()),
         ("emptied", delta.emptied.len()),
+        ("without effect", delta.ineffective.len()),
         ("moved", delta.moved.len()),
         ("renamed", delta.renamed.len()),
     ];

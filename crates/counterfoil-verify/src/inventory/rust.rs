@@ -3,10 +3,12 @@
 use super::body::{Body, first_effective, is_inert};
 use super::parse::{children, is_comment, line_number, node_bytes, node_text, walk};
 use super::scope::{FoundTest, ScopeId, TestCollector};
+use super::source::{Source, Switch};
 use tree_sitter::Node;
 
 /// Collects the tests of a file.
-pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut TestCollector) {
+pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollector) {
+    let text = source.text;
     let mut open = vec![(root, ScopeId::FILE)];
     while let Some((node, scope)) = open.pop() {
         let mut attributes = Attributes::default();
@@ -21,10 +23,17 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut TestCollector) {
                     inner.read(node_bytes(child, text));
                     if inner.skipped {
                         found.skip(scope);
+                        if scope == ScopeId::FILE {
+                            let what = "the file is never built".to_owned();
+                            found.switches([Switch::new(child, what)]);
+                        }
+                    }
+                    for _ in 0..inner.conditions {
+                        found.condition(scope);
                     }
                 }
                 "function_item" if attributes.test => {
-                    function(child, text, &attributes, scope, found);
+                    function(child, source, &attributes, scope, found);
                 }
                 "mod_item" => {
                     let name = child
@@ -33,6 +42,8 @@ pub(super) fn find(root: Node<'_>, text: &[u8], found: &mut TestCollector) {
                         .unwrap_or_default();
                     if let Some(body) = child.child_by_field_name("body") {
                         open.push((body, module(found, scope, name, &attributes)));
+                    } else if !attributes.skipped && !found.is_skipped(scope) {
+                        found.module(name, line_number(child));
                     }
                 }
                 "macro_invocation" => invocation(child, text, scope, found),
@@ -62,16 +73,20 @@ fn module(
     if attributes.skipped {
         found.skip(scope);
     }
+    for _ in 0..attributes.conditions {
+        found.condition(scope);
+    }
     scope
 }
 
 fn function(
     node: Node<'_>,
-    text: &[u8],
+    source: &Source<'_>,
     attributes: &Attributes,
     scope: ScopeId,
     found: &mut TestCollector,
 ) {
+    let text = source.text;
     let name =
         node.child_by_field_name("name").map(|name| node_text(name, text)).unwrap_or_default();
     let block = node.child_by_field_name("body");
@@ -80,17 +95,21 @@ fn function(
         matches!(statement.kind(), "use_declaration" | "attribute_item")
             || is_inert(statement, text, is_inert_name)
     };
-    let test = FoundTest {
+    let checks = block.map(|block| source.checks(block)).unwrap_or_default();
+    let mut test = FoundTest {
         name: name.to_owned(),
         line: line_number(node),
-        skipped: attributes.skipped,
+        skipped: attributes.skipped || checks.skips,
         empty: first_effective(statements, inert).is_none(),
         only: false,
         body: block
             .map(|block| Body::from_node(block, text, is_assertion))
             .unwrap_or_default()
-            .with_cases(attributes.case_count()),
+            .with_cases(attributes.case_count())
+            .with_checks(checks),
     };
+    test.body.expects_failure = attributes.should_panic;
+    test.body.add_conditions(attributes.conditions);
     found.add(scope, test);
 }
 
@@ -198,6 +217,9 @@ fn first_word(tokens: Node<'_>, text: &[u8]) -> String {
 struct Attributes {
     test: bool,
     skipped: bool,
+    /// The number of conditions of which it is not known whether they hold.
+    conditions: u32,
+    should_panic: bool,
     cases: usize,
 }
 
@@ -209,11 +231,21 @@ impl Attributes {
         let (name, arguments) = split(inner);
         match name {
             "ignore" => self.skipped = true,
-            "cfg" => self.skipped |= is_never(arguments),
+            "should_panic" => self.should_panic = true,
+            "cfg" => match holds(arguments, MAX_DEPTH) {
+                Some(Holds::Never) => self.skipped = true,
+                Some(Holds::Here | Holds::NotHere) => {}
+                None => self.conditions += 1,
+            },
             "cfg_attr" => {
-                for part in parts(arguments).iter().skip(1) {
-                    let (name, _) = split(part);
-                    self.skipped |= name == "ignore";
+                let parts = parts(arguments);
+                let condition = parts.first().and_then(|first| holds(first, MAX_DEPTH));
+                let may_hold = !matches!(condition, Some(Holds::Never | Holds::NotHere));
+                for part in parts.iter().skip(1) {
+                    let (name, rest) = split(part);
+                    self.skipped |= name == "ignore" && may_hold;
+                    self.skipped |=
+                        name == "cfg" && may_hold && holds(rest, MAX_DEPTH) == Some(Holds::Never);
                     self.test |= is_test_word(name);
                 }
             }
@@ -259,13 +291,75 @@ fn parts(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Whether a condition is never true: `any()`, `false`, `not(all())`, or an `all(…)` that contains
-/// one of these.
-fn is_never(condition: &str) -> bool {
+/// The maximum depth of a condition.
+const MAX_DEPTH: usize = 16;
+
+/// What is known of the condition of a `cfg`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holds {
+    /// It is true here.
+    Here,
+    /// It is true elsewhere: on another platform, under another tool.
+    NotHere,
+    /// It is true nowhere: `any()`, `false`.
+    Never,
+}
+
+/// What is known of a condition; nothing if it depends on features or flags.
+fn holds(condition: &str, depth: usize) -> Option<Holds> {
+    let depth = depth.checked_sub(1)?;
+    let condition = condition.trim();
+    let (name, arguments) = split(condition);
+    let is_list = condition.ends_with(')');
+    let each = || parts(arguments).into_iter().filter(|part| !part.is_empty());
+    let platform = |is: bool| Some(if is { Holds::Here } else { Holds::NotHere });
+    match name {
+        "true" | "test" | "debug_assertions" if !is_list => Some(Holds::Here),
+        "false" => Some(Holds::Never),
+        "any" => {
+            let all: Vec<_> = each().map(|part| holds(part, depth)).collect();
+            match () {
+                () if all.contains(&Some(Holds::Here)) => Some(Holds::Here),
+                () if all.contains(&None) => None,
+                () if all.contains(&Some(Holds::NotHere)) => Some(Holds::NotHere),
+                () => Some(Holds::Never),
+            }
+        }
+        "all" => {
+            let all: Vec<_> = each().map(|part| holds(part, depth)).collect();
+            match () {
+                () if all.contains(&Some(Holds::Never)) => Some(Holds::Never),
+                () if all.contains(&Some(Holds::NotHere)) => Some(Holds::NotHere),
+                () if all.contains(&None) => None,
+                () => Some(Holds::Here),
+            }
+        }
+        "not" => match holds(arguments, depth) {
+            // What is always true has no tool or platform in it.
+            Some(Holds::Here) if is_always(arguments) => Some(Holds::Never),
+            Some(Holds::Here) => Some(Holds::NotHere),
+            Some(Holds::NotHere | Holds::Never) => Some(Holds::Here),
+            None => None,
+        },
+        "unix" => platform(cfg!(unix)),
+        "windows" => platform(cfg!(windows)),
+        "miri" | "loom" | "kani" | "coverage" | "coverage_nightly" | "tarpaulin" | "fuzzing"
+        | "doc" | "docsrs" => Some(Holds::NotHere),
+        "target_os" | "target_arch" | "target_family" => {
+            let value = condition.split('=').nth(1)?.trim().trim_matches('"');
+            platform(
+                value == std::env::consts::OS
+                    || value == std::env::consts::ARCH
+                    || value == std::env::consts::FAMILY,
+            )
+        }
+        _ => None,
+    }
+}
+
+fn is_always(condition: &str) -> bool {
     let plain: String = condition.chars().filter(|c| !c.is_whitespace()).collect();
-    let never = |part: &str| matches!(part, "any()" | "false" | "not(all())" | "not(true)");
-    let all = plain.strip_prefix("all(").and_then(|rest| rest.strip_suffix(')'));
-    never(&plain) || all.is_some_and(|list| parts(list).into_iter().any(never))
+    matches!(plain.as_str(), "all()" | "true" | "test" | "not(any())" | "not(false)")
 }
 
 /// Whether an attribute or macro of this name defines tests: `test`, `test_case`,

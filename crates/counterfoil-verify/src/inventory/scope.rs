@@ -2,6 +2,7 @@
 //! even if the skip is found later.
 
 use super::body::Body;
+use super::source::Switch;
 use super::{Test, TestState};
 
 /// The maximum length of a prefix of container names. Deeper containers are not distinguished by
@@ -18,17 +19,24 @@ struct Scope {
     /// The names of all containers around it, with a separator at the end.
     prefix: String,
     skipped: bool,
+    /// The number of skips under a condition.
+    conditions: u32,
     /// Whether it is marked with `only`.
     only: bool,
 }
 
 /// The index of a scope. The file is the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ScopeId(usize);
 
 impl ScopeId {
     /// The scope of the file.
     pub(super) const FILE: Self = Self(0);
+
+    /// The number of the scope.
+    pub(super) fn index(self) -> usize {
+        self.0
+    }
 }
 
 /// A test as found by the reader of a language.
@@ -46,11 +54,30 @@ pub(super) struct FoundTest {
 pub(super) struct TestCollector {
     scopes: Vec<Scope>,
     tests: Vec<(ScopeId, FoundTest)>,
+    switches: Vec<Switch>,
+    modules: Vec<(String, u32)>,
+}
+
+/// What was found in a file.
+pub(super) struct Found {
+    /// The tests, in the order of their lines.
+    pub(super) tests: Vec<Test>,
+    /// The line of the first `only`.
+    pub(super) only: Option<u32>,
+    /// What decides about tests from outside of them.
+    pub(super) switches: Vec<Switch>,
+    /// The modules in other files, with their lines.
+    pub(super) modules: Vec<(String, u32)>,
 }
 
 impl Default for TestCollector {
     fn default() -> Self {
-        Self { scopes: vec![Scope::default()], tests: Vec::new() }
+        Self {
+            scopes: vec![Scope::default()],
+            tests: Vec::new(),
+            switches: Vec::new(),
+            modules: Vec::new(),
+        }
     }
 }
 
@@ -75,6 +102,42 @@ impl TestCollector {
         }
     }
 
+    /// Marks a scope as skipped under a condition.
+    pub(super) fn condition(&mut self, scope: ScopeId) {
+        if let Some(scope) = self.scopes.get_mut(scope.0) {
+            scope.conditions = scope.conditions.saturating_add(1);
+        }
+    }
+
+    /// Marks a test as skipped.
+    pub(super) fn skip_test(&mut self, index: usize) {
+        if let Some((_, test)) = self.tests.get_mut(index) {
+            test.skipped = true;
+        }
+    }
+
+    /// Marks a test as skipped under a condition.
+    pub(super) fn condition_test(&mut self, index: usize) {
+        if let Some((_, test)) = self.tests.get_mut(index) {
+            test.body.add_conditions(1);
+        }
+    }
+
+    /// Adds what decides about tests from outside of them.
+    pub(super) fn switches(&mut self, switches: impl IntoIterator<Item = Switch>) {
+        self.switches.extend(switches);
+    }
+
+    /// Adds a module that is in another file.
+    pub(super) fn module(&mut self, name: &str, line: u32) {
+        self.modules.push((name.to_owned(), line));
+    }
+
+    /// Whether a scope is marked as skipped.
+    pub(super) fn is_skipped(&self, scope: ScopeId) -> bool {
+        self.scopes.get(scope.0).is_some_and(|scope| scope.skipped)
+    }
+
     /// Marks a scope with `only`.
     pub(super) fn only(&mut self, scope: ScopeId) {
         if let Some(scope) = self.scopes.get_mut(scope.0) {
@@ -92,15 +155,18 @@ impl TestCollector {
         self.tests.len()
     }
 
-    /// The tests with their final states, and the line of the first `only`.
-    pub(super) fn finish(mut self) -> (Vec<Test>, Option<u32>) {
+    /// What was found, with the final states of the tests.
+    pub(super) fn finish(mut self) -> Found {
         // Containers come before their contents, so one pass is enough.
         for index in 1..self.scopes.len() {
-            let outer =
-                self.scopes.get(self.scopes[index].parent).map(|scope| (scope.skipped, scope.only));
-            let (skipped, only) = outer.unwrap_or_default();
-            self.scopes[index].skipped |= skipped;
-            self.scopes[index].only |= only;
+            let outer = self.scopes.get(self.scopes[index].parent);
+            let (skipped, conditions, only) = outer
+                .map(|scope| (scope.skipped, scope.conditions, scope.only))
+                .unwrap_or_default();
+            let scope = &mut self.scopes[index];
+            scope.skipped |= skipped;
+            scope.conditions = scope.conditions.saturating_add(conditions);
+            scope.only |= only;
         }
         let chosen = |scope: ScopeId, test: &FoundTest| test.only || self.scopes[scope.0].only;
         let lines = self
@@ -121,11 +187,13 @@ impl TestCollector {
                     () => TestState::Active,
                 };
                 let name = format!("{}{}", around.prefix, cut(&test.name, MAX_NAME));
-                Test { name, state, line: test.line, body: test.body.clone() }
+                let mut body = test.body.clone();
+                body.add_conditions(around.conditions);
+                Test { name, state, line: test.line, body }
             })
             .collect();
         tests.sort_by_key(|test| test.line);
-        (tests, only)
+        Found { tests, only, switches: self.switches, modules: self.modules }
     }
 }
 

@@ -4,3 +4,5 @@
 mod cases;
 mod delta;
 mod hostile;
+mod switched_off;
+mod workspace;

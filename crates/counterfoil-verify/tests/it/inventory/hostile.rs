@@ -36,9 +36,42 @@ fn deep_nesting() {
         ("a.js", "`${", "}`"),
         ("a_test.go", "func() {", "}"),
         ("a.py", "test(", ")"),
+        ("a.rs", "mod tests {", "}"),
+        ("a.test.js", "describe('it', () => {", "});"),
+        ("a.test.js", "beforeEach(() => { it('a', f);", "});"),
+        ("a.test.js", "const it = () => {", "};"),
+        ("a.test.js", "global.it = () => {", "};"),
+        ("a.test.js", "it('a', () => { expect(", ")});"),
+        ("a.py", "test_a = ", "None"),
     ] {
         let whole = format!("{}{}", open.repeat(20_000), close.repeat(20_000));
         tests(Path::new(file), whole.as_bytes());
+    }
+}
+
+#[test]
+fn long_bodies() {
+    for (file, start, part, end) in [
+        ("a.test.js", "it('a', () => { x", ".b()", "; });"),
+        ("a.test.js", "it('a', () => { ", "expect(", ""),
+        ("a.test.js", "it('a', () => { ", "try { expect(a).toBe(1); ", ""),
+        ("a.test.js", "it('a', () => { expect(a ", "|| b", ").toBe(true); });"),
+        ("test_a.py", "def test_a():\n    x", ".b()", "\n"),
+        ("test_a.py", "def test_a():\n    x = ", "f(", "1"),
+        ("test_a.py", "x = y", ".b()", "\n\ndef test_a():\n    x()\n"),
+        ("test_a.py", "", "a, ", "a = test_a = b\n"),
+        ("test_a.py", "def test_a():\n    x()\n", "test_a = ", "None\n"),
+        ("a.rs", "#[test] fn a() { x", ".b()", "; }"),
+        ("a.rs", "#[test] fn a() { assert!(", "a || ", "true); }"),
+        ("a.rs", "#[test] fn a() { ", "if a { ", "}"),
+        ("a_test.go", "func TestA(t *testing.T) { x", ".B()", " }"),
+        ("a_test.go", "func TestA(t *testing.T) { ", "if a { ", "}"),
+        ("jest.config.js", "x = ", "{ exclude: ", ""),
+        ("package.json", "{\"scripts\": {\"test\": \"", "jest; ", "\"}}"),
+        ("pytest.ini", "[pytest]\naddopts = ", "-k a ", "\n"),
+    ] {
+        let whole = format!("{start}{}{end}", part.repeat(30_000));
+        compare([(Path::new(file), Some(b"".as_slice()), Some(whole.as_bytes()))].into_iter());
     }
 }
 

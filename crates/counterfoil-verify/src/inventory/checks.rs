@@ -1,0 +1,316 @@
+//! Which assertions of a test can fail: reachable ones whose condition is not constant and whose
+//! failure is not swallowed. Also whether the test skips itself.
+//!
+//! Read without running anything, so an assertion counts as effective unless it is plain that it is
+//! not. The cost is linear: every look into a part of the code is bounded.
+
+use super::assertion::{Kind, Reader};
+use super::constant::{Conditions, Names, Truth};
+use super::parse::{Language, children, is_comment, node_bytes};
+use std::collections::HashSet;
+use tree_sitter::Node;
+
+/// The maximum depth at which a statement is examined for a return.
+const MAX_DEPTH: usize = 5;
+
+/// What a test checks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Checks {
+    /// The number of assertions that can fail.
+    pub(super) effective: u32,
+    /// The number of assertions that compare constants, or a value with itself.
+    pub(super) constant: u32,
+    /// The number of assertions that are unreachable or swallowed, or always hold although they
+    /// mention what is tested.
+    pub(super) disarmed: u32,
+    /// The number of skips under a condition.
+    pub(super) conditional_skips: u32,
+    /// Whether the failures of the whole test are discarded.
+    pub(super) escapes: bool,
+    /// Whether the test always skips itself.
+    pub(super) skips: bool,
+}
+
+/// Where a node stands in the flow of a test.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// Never reached.
+    dead: bool,
+    /// Not reached on this platform.
+    elsewhere: bool,
+    /// A failed assertion is swallowed here.
+    swallowed: bool,
+    /// A failed assertion is expected here.
+    expected: bool,
+    /// Under a condition or in a nested function.
+    conditional: bool,
+    /// Directly in a decorated definition, or in a type: something else may call it.
+    decorated: bool,
+}
+
+impl Place {
+    /// The place of a branch under a condition that has to be `wanted`.
+    fn branch(self, truth: Truth, wanted: bool) -> Self {
+        let mut place = self;
+        match truth {
+            Truth::Always(value) => place.dead |= value != wanted,
+            Truth::Here(value) if value != wanted => place.elsewhere = true,
+            Truth::Here(_) => {}
+            Truth::Unknown => place.conditional = true,
+        }
+        place
+    }
+}
+
+/// Reads what a body checks. `file` has the constants of the file.
+pub(super) fn read<'s>(
+    language: Language,
+    body: Node<'_>,
+    text: &'s [u8],
+    file: &Names<'s>,
+) -> Checks {
+    let own = Names::read(body, text);
+    let names = [&own, file];
+    let conditions = Conditions { text, names: &names };
+    let reader = Reader { language, text, conditions: &conditions };
+    let mut walker = Walker {
+        reader,
+        own: &own,
+        checks: Checks::default(),
+        open: Vec::new(),
+        expectations: HashSet::new(),
+    };
+    walker.open.push((body, Place::default()));
+    while let Some((node, place)) = walker.open.pop() {
+        walker.visit(node, place);
+    }
+    walker.checks
+}
+
+struct Walker<'a, 's, 't> {
+    reader: Reader<'a, 's>,
+    own: &'a Names<'s>,
+    checks: Checks,
+    open: Vec<(Node<'t>, Place)>,
+    /// The calls of `expect` that are counted.
+    expectations: HashSet<usize>,
+}
+
+impl<'t> Walker<'_, '_, 't> {
+    fn visit(&mut self, node: Node<'t>, mut place: Place) {
+        if is_comment(node) {
+            return;
+        }
+        let decorated = std::mem::take(&mut place.decorated);
+        if let Some(kind) = self.reader.assertion(node) {
+            self.count(kind, place, node);
+        } else if let Some((call, kind)) = self.reader.expectation(node)
+            && self.expectations.insert(call)
+        {
+            self.count(kind, place, node);
+        }
+        if !place.dead && !place.elsewhere && self.reader.is_skip(node) {
+            if place.conditional {
+                self.checks.conditional_skips = self.checks.conditional_skips.saturating_add(1);
+            } else {
+                self.checks.skips = true;
+            }
+        }
+        let truth = |node: Option<Node<'_>>| {
+            node.map_or(Truth::Unknown, |node| self.reader.conditions.truth(node))
+        };
+        let condition = node.child_by_field_name("condition");
+        match node.kind() {
+            "block" | "statement_block" | "statement_list" | "program" | "module"
+            | "declaration_list" => self.block(node, place),
+            "if_statement" | "if_expression" | "elif_clause" | "ternary_expression" => {
+                let truth = truth(condition);
+                self.fields(node, |field| match field {
+                    Some("consequence") => place.branch(truth, true),
+                    Some("alternative") => place.branch(truth, false),
+                    _ => place,
+                });
+            }
+            "boolean_operator" | "binary_expression" => {
+                let operator = node.child_by_field_name("operator").map(|node| node.kind());
+                let left = node.child_by_field_name("left");
+                // The right side of `False and …`, `true || …` is never reached.
+                let is_cut = match operator {
+                    Some("and" | "&&") => truth(left) == Truth::Always(false),
+                    Some("or" | "||") => truth(left) == Truth::Always(true),
+                    _ => false,
+                };
+                let right = Place { dead: place.dead || is_cut, ..place };
+                self.fields(node, |field| if field == Some("right") { right } else { place });
+            }
+            "while_statement" | "while_expression" | "for_statement" | "for_expression"
+            | "for_in_statement" => {
+                let mut inside = Place { conditional: true, ..place };
+                // Go writes the condition of a loop without a name.
+                let go = node.named_child(0).filter(|first| {
+                    self.reader.language == Language::Go && !first.kind().ends_with("clause")
+                });
+                inside.dead |= truth(condition.or(go)) == Truth::Always(false);
+                let over = node.child_by_field_name("right").or(node.child_by_field_name("value"));
+                inside.dead |= over.is_some_and(|over| self.is_nothing(over));
+                self.fields(node, |field| if field == Some("body") { inside } else { place });
+            }
+            "try_statement" => {
+                let mut inside = place;
+                inside.swallowed |= self.reader.swallows(node);
+                let handled = Place { conditional: true, ..place };
+                self.fields(node, |field| match field {
+                    Some("body") => inside,
+                    _ => handled,
+                });
+            }
+            "with_statement" => {
+                let (swallows, expects) = self.reader.contexts(node);
+                let mut inside = place;
+                inside.swallowed |= swallows;
+                inside.expected |= expects;
+                let is_inverted = expects
+                    && node.child_by_field_name("body").is_some_and(|body| {
+                        children(body).iter().any(|child| child.kind() == "assert_statement")
+                    });
+                // `with raises(AssertionError): assert …` holds where the assertion does not.
+                let around = Place { swallowed: place.swallowed || is_inverted, ..place };
+                self.fields(node, |field| if field == Some("body") { inside } else { around });
+            }
+            "function_definition"
+            | "function_declaration"
+            | "function_item"
+            | "variable_declarator"
+                if !decorated && self.is_unused_function(node) =>
+            {
+                self.fields(node, |_| Place { dead: true, ..place });
+            }
+            "decorated_definition" => {
+                self.fields(node, |_| Place { decorated: true, ..place });
+            }
+            "class_definition" | "impl_item" | "trait_item" => {
+                // The methods of a type may be called by what gets it.
+                if let Some(body) = node.child_by_field_name("body") {
+                    let inside = Place { decorated: true, conditional: true, ..place };
+                    self.fields(body, |_| inside);
+                }
+            }
+            "function_definition"
+            | "function_declaration"
+            | "function_item"
+            | "func_literal"
+            | "arrow_function"
+            | "function_expression"
+            | "closure_expression"
+            | "match_arm"
+            | "switch_case"
+            | "expression_case"
+            | "case_clause" => {
+                self.fields(node, |_| Place { conditional: true, ..place });
+            }
+            _ => {
+                let inside = Place {
+                    swallowed: place.swallowed || self.reader.is_discarded_failure(node),
+                    ..place
+                };
+                self.fields(node, |_| inside);
+            }
+        }
+    }
+
+    fn count(&mut self, kind: Kind, place: Place, node: Node<'_>) {
+        let swallowed = place.swallowed || (place.expected && node.kind() == "assert_statement");
+        let number = match kind {
+            _ if place.dead || swallowed => &mut self.checks.disarmed,
+            Kind::Disarmed => &mut self.checks.disarmed,
+            Kind::Constant => &mut self.checks.constant,
+            Kind::Effective if place.elsewhere => &mut self.checks.constant,
+            Kind::Effective => &mut self.checks.effective,
+        };
+        *number = number.saturating_add(1);
+    }
+
+    /// Visits the statements of a block. Those after a return are never reached.
+    fn block(&mut self, node: Node<'t>, mut place: Place) {
+        for child in children(node) {
+            if !child.is_named() {
+                continue;
+            }
+            self.open.push((child, place));
+            place.dead |= self.ends(child, MAX_DEPTH);
+        }
+    }
+
+    fn fields(&mut self, node: Node<'t>, place: impl Fn(Option<&str>) -> Place) {
+        let mut cursor = node.walk();
+        if !cursor.goto_first_child() {
+            return;
+        }
+        loop {
+            if cursor.node().is_named() {
+                self.open.push((cursor.node(), place(cursor.field_name())));
+            }
+            if !cursor.goto_next_sibling() {
+                return;
+            }
+        }
+    }
+
+    /// Whether nothing after a statement is reached.
+    fn ends(&self, node: Node<'_>, depth: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        let field = |name| node.child_by_field_name(name);
+        match node.kind() {
+            "return_statement"
+            | "return_expression"
+            | "raise_statement"
+            | "throw_statement"
+            | "break_statement"
+            | "continue_statement"
+            | "break_expression"
+            | "continue_expression" => true,
+            "expression_statement" => {
+                self.reader.is_skip(node)
+                    || node.named_child(0).is_some_and(|inner| self.ends(inner, depth))
+            }
+            "if_statement" | "if_expression" => {
+                let ends = |name| field(name).is_some_and(|part| self.ends(part, depth));
+                let truth = field("condition")
+                    .map_or(Truth::Unknown, |condition| self.reader.conditions.truth(condition));
+                match truth {
+                    Truth::Always(true) => ends("consequence"),
+                    Truth::Always(false) => ends("alternative"),
+                    // `elif` is another alternative, and the first is the one that is asked for.
+                    _ => {
+                        ends("consequence")
+                            && ends("alternative")
+                            && field("alternative").is_some_and(|part| part.kind() != "elif_clause")
+                    }
+                }
+            }
+            "block" | "statement_block" | "statement_list" | "else_clause" => {
+                children(node).into_iter().any(|child| self.ends(child, depth))
+            }
+            "with_statement" => field("body").is_some_and(|body| self.ends(body, depth)),
+            _ => self.reader.is_skip(node),
+        }
+    }
+
+    /// Whether a loop over this runs never: `[]`, `range(0)`.
+    fn is_nothing(&self, node: Node<'_>) -> bool {
+        let raw = node_bytes(node, self.reader.text);
+        matches!(raw, b"[]" | b"()" | b"{}" | b"range(0)" | b"0..0" | b"set()" | b"list()")
+    }
+
+    /// Whether a node defines a function that nothing calls.
+    fn is_unused_function(&self, node: Node<'_>) -> bool {
+        let is_function = node.kind() != "variable_declarator"
+            || node.child_by_field_name("value").is_some_and(|value| {
+                matches!(value.kind(), "arrow_function" | "function_expression")
+            });
+        let name = node.child_by_field_name("name").map(|name| node_bytes(name, self.reader.text));
+        is_function
+            && name
+                .is_some_and(|name| self.own.occurrences.get(name).is_none_or(|times| *times <= 1))
+    }
+}

@@ -1,0 +1,212 @@
+//! The decorators of a definition, and the names that stand for a skip.
+
+use super::super::constant::Truth;
+use super::super::parse::{children, walk};
+use super::super::source::Source;
+use super::last;
+use std::collections::HashSet;
+use tree_sitter::Node;
+
+/// The maximum number of nodes that are read to find a skip.
+const MAX_NODES: usize = 20_000;
+
+/// The names of a file that skip what they decorate.
+#[derive(Default)]
+pub(super) struct Aliases<'s>(HashSet<&'s str>);
+
+impl<'s> Aliases<'s> {
+    /// Reads `off = pytest.mark.skip`, `from unittest import skip as off`, and decorators that do
+    /// not call what they decorate.
+    pub(super) fn read(root: Node<'_>, source: &Source<'s>) -> Self {
+        let mut aliases = Self::default();
+        for child in children(root) {
+            let inner = child.named_child(0).unwrap_or(child);
+            match (child.kind(), inner.kind()) {
+                ("expression_statement", "assignment") => {
+                    let left = inner.child_by_field_name("left").map(|left| source.node_text(left));
+                    let skips = inner
+                        .child_by_field_name("right")
+                        .is_some_and(|right| aliases.has_skip(right, source));
+                    aliases.0.extend(left.filter(|left| skips && *left != "pytestmark"));
+                }
+                ("import_from_statement", _) => {
+                    for import in
+                        children(child).into_iter().filter(|child| child.kind() == "aliased_import")
+                    {
+                        let part = |name| {
+                            import.child_by_field_name(name).map(|node| source.node_text(node))
+                        };
+                        let skips = part("name").is_some_and(|name| is_skip_mark(last(name)));
+                        aliases.0.extend(part("alias").filter(|_| skips));
+                    }
+                }
+                ("function_definition", _) => {
+                    let name = child.child_by_field_name("name").map(|name| source.node_text(name));
+                    if drops_its_argument(child, source) {
+                        aliases.0.extend(name);
+                    }
+                }
+                _ => {}
+            }
+        }
+        aliases
+    }
+
+    /// Whether a name stands for a skip.
+    fn is_skip(&self, name: &str) -> bool {
+        is_skip_mark(name) || self.0.contains(name)
+    }
+
+    /// Whether an expression has a mark that skips and whose condition may hold.
+    pub(super) fn has_skip(&self, node: Node<'_>, source: &Source<'_>) -> bool {
+        let (mut skip, mut fuel) = (false, MAX_NODES);
+        walk(node, |node| {
+            fuel = fuel.saturating_sub(1);
+            if skip || fuel == 0 {
+                return false;
+            }
+            if node.kind() == "call"
+                && let Some(callee) = node.child_by_field_name("function")
+                && let name = source.last_name(callee)
+                && self.is_skip(name)
+            {
+                skip = applies(node, name, source);
+                return false;
+            }
+            skip = node.kind() == "identifier" && self.is_skip(source.node_text(node));
+            !skip
+        });
+        skip
+    }
+}
+
+/// A decorator that returns something else than what it decorates: its parameter is not used.
+fn drops_its_argument(function: Node<'_>, source: &Source<'_>) -> bool {
+    let (Some(parameters), Some(body)) =
+        (function.child_by_field_name("parameters"), function.child_by_field_name("body"))
+    else {
+        return false;
+    };
+    let names = super::identifiers(parameters, source);
+    let [name] = names.as_slice() else { return false };
+    let mut returns = false;
+    walk(body, |node| {
+        returns |= node.kind() == "return_statement";
+        !returns
+    });
+    let has_skip = || Aliases::default().has_skip(body, source);
+    returns && (!super::mentions(body, name, source) || has_skip())
+}
+
+/// Whether a mark with this name skips.
+pub(super) fn is_skip_mark(name: &str) -> bool {
+    matches!(name, "xfail" | "expectedFailure" | "SkipTest")
+        || name.to_ascii_lowercase().starts_with("skip")
+}
+
+/// Whether the condition of a mark may hold. A condition counts unless it is known to be false.
+fn applies(call: Node<'_>, name: &str, source: &Source<'_>) -> bool {
+    let unless = name == "skipUnless";
+    if !unless && !matches!(name, "skipif" | "skipIf" | "xfail") {
+        return true;
+    }
+    let Some(arguments) = call.child_by_field_name("arguments") else { return true };
+    let condition = children(arguments).into_iter().find_map(|argument| {
+        if argument.kind() != "keyword_argument" {
+            return argument.is_named().then_some(argument);
+        }
+        let name = argument.child_by_field_name("name").map(|name| source.node_text(name));
+        argument.child_by_field_name("value").filter(|_| name == Some("condition"))
+    });
+    match condition.map_or(Truth::Always(true), |condition| source.truth(condition)) {
+        Truth::Always(value) | Truth::Here(value) => value != unless,
+        Truth::Unknown => true,
+    }
+}
+
+/// What the decorators of a definition say about it.
+#[derive(Default)]
+pub(super) struct Decorators {
+    pub(super) skipped: bool,
+    /// Whether it is no test: a fixture or a property.
+    pub(super) fixture: bool,
+    pub(super) autouse: bool,
+    pub(super) cases: Option<usize>,
+    /// The fixtures that it names.
+    pub(super) fixtures: Vec<String>,
+}
+
+impl Decorators {
+    pub(super) fn read<'t>(
+        nodes: impl Iterator<Item = Node<'t>>,
+        source: &Source<'_>,
+        aliases: &Aliases<'_>,
+    ) -> Self {
+        let mut decorators = Self::default();
+        for decorator in nodes {
+            let Some(expression) = decorator.named_child(0) else { continue };
+            let callee = expression.child_by_field_name("function").unwrap_or(expression);
+            let name = last(source.node_text(callee));
+            decorators.skipped |= aliases.is_skip(name)
+                && (expression.kind() != "call" || applies(expression, name, source));
+            decorators.fixture |= matches!(name, "fixture" | "property" | "cached_property");
+            decorators.autouse |= name == "fixture" && has_true(expression, "autouse", source);
+            match name {
+                "parametrize" => {
+                    decorators.cases =
+                        rows(expression).map(|rows| rows * decorators.cases.unwrap_or(1));
+                    decorators.skipped |= every_row_skipped(expression, source, aliases);
+                }
+                "usefixtures" => decorators.fixtures.extend(strings(expression, source)),
+                _ => {}
+            }
+        }
+        decorators
+    }
+}
+
+fn has_true(call: Node<'_>, keyword: &str, source: &Source<'_>) -> bool {
+    call.child_by_field_name("arguments").map(children).unwrap_or_default().into_iter().any(
+        |argument| {
+            let part = |name| argument.child_by_field_name(name).map(|node| source.node_text(node));
+            argument.kind() == "keyword_argument"
+                && part("name") == Some(keyword)
+                && part("value") != Some("False")
+        },
+    )
+}
+
+fn strings(call: Node<'_>, source: &Source<'_>) -> Vec<String> {
+    call.child_by_field_name("arguments")
+        .map(children)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|argument| super::unquoted(source.node_text(argument)))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The rows of a parametrized test, where they are a list or tuple literal.
+fn row_nodes(call: Node<'_>) -> Option<Vec<Node<'_>>> {
+    let arguments = call.child_by_field_name("arguments")?;
+    let list = arguments.named_children(&mut arguments.walk()).nth(1)?;
+    if !matches!(list.kind(), "list" | "tuple") {
+        return None;
+    }
+    let rows: Vec<_> = children(list)
+        .into_iter()
+        .filter(|node| node.is_named() && node.kind() != "comment")
+        .collect();
+    (!rows.iter().any(|row| row.kind() == "list_splat")).then_some(rows)
+}
+
+fn rows(call: Node<'_>) -> Option<usize> {
+    row_nodes(call).map(|rows| rows.len())
+}
+
+fn every_row_skipped(call: Node<'_>, source: &Source<'_>, aliases: &Aliases<'_>) -> bool {
+    row_nodes(call).is_some_and(|rows| {
+        !rows.is_empty()
+            && rows.iter().all(|row| row.kind() == "call" && aliases.has_skip(*row, source))
+    })
+}

@@ -1,0 +1,118 @@
+//! Test files and settings of a real repository that a step replaces by something else than a file.
+
+use counterfoil_contract::claim::{ClaimPolicy, Verdict};
+use counterfoil_verify::claims::WorkspaceView;
+use counterfoil_verify::inventory::report;
+use counterfoil_verify::workspace_diff::WorkspaceDiff;
+use counterfoil_workspace::snapshot::{Settings, Snapshotter};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+
+const TEST: &str = "def test_a():\n    assert add(1, 2) == 3\n";
+
+/// Reads what a step does in a repository with one test file and settings.
+fn observe<T>(step: impl Fn(&Path), read: impl Fn(&mut WorkspaceDiff) -> T) -> T {
+    let folder = tempfile::tempdir().unwrap();
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git")
+            .args(["-c", "user.name=a", "-c", "user.email=a@example.org"])
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "-q"]);
+    fs::write(folder.path().join("test_a.py"), TEST).unwrap();
+    fs::write(folder.path().join("pytest.ini"), "[pytest]\n").unwrap();
+    git(&["add", "-A"]);
+    git(&["commit", "-q", "-m", "start"]);
+    let mut snapshotter = Snapshotter::open(folder.path(), Settings::default());
+    let before = snapshotter.snapshot();
+    let mut observed = WorkspaceDiff::new(snapshotter, before, None);
+    step(folder.path());
+    observed.refresh();
+    read(&mut observed)
+}
+
+/// A step and the verdict on it.
+type Row = (&'static str, fn(&Path), Verdict);
+
+#[test]
+fn what_is_no_file_is_no_proof() {
+    let rows: [Row; 9] = [
+        ("nothing", |_| {}, Verdict::Verified),
+        ("removed", |folder| fs::remove_file(folder.join("test_a.py")).unwrap(), Verdict::Refuted),
+        (
+            "a link to a copy",
+            |folder| {
+                fs::rename(folder.join("test_a.py"), folder.join("copy.txt")).unwrap();
+                symlink("copy.txt", folder.join("test_a.py")).unwrap();
+            },
+            Verdict::Unverifiable,
+        ),
+        (
+            "a link to nothing",
+            |folder| {
+                fs::remove_file(folder.join("test_a.py")).unwrap();
+                symlink("/dev/null", folder.join("test_a.py")).unwrap();
+            },
+            Verdict::Unverifiable,
+        ),
+        (
+            "a folder",
+            |folder| {
+                fs::remove_file(folder.join("test_a.py")).unwrap();
+                fs::create_dir(folder.join("test_a.py")).unwrap();
+                fs::write(folder.join("test_a.py/x"), "x").unwrap();
+            },
+            Verdict::Refuted,
+        ),
+        (
+            "too long",
+            |folder| {
+                let long = format!("{TEST}# {}\n", "x".repeat(3 << 20));
+                fs::write(folder.join("test_a.py"), long).unwrap();
+            },
+            Verdict::Unverifiable,
+        ),
+        (
+            "settings behind a link",
+            |folder| {
+                fs::write(folder.join("x"), "[pytest]\naddopts = -k none\n").unwrap();
+                fs::remove_file(folder.join("pytest.ini")).unwrap();
+                symlink("x", folder.join("pytest.ini")).unwrap();
+            },
+            Verdict::Unverifiable,
+        ),
+        (
+            "a new link to hooks",
+            |folder| {
+                fs::write(folder.join("x"), "collect_ignore = ['test_a.py']\n").unwrap();
+                symlink("x", folder.join("conftest.py")).unwrap();
+            },
+            Verdict::Unverifiable,
+        ),
+        (
+            "a new link to a program",
+            |folder| symlink("test_a.py", folder.join("tool.py")).unwrap(),
+            Verdict::Verified,
+        ),
+    ];
+    for (title, step, expected) in rows {
+        let delta = observe(step, |observed| observed.test_delta());
+        assert_eq!(report(&delta, ClaimPolicy::Record).verdict, expected, "{title}: {delta:?}");
+    }
+}
+
+/// Settings are no language whose tests are counted.
+#[test]
+fn settings_do_not_make_tests_of_another_language_countable() {
+    let step = |folder: &Path| {
+        fs::write(folder.join("calc_test.rb"), "def test_a; end\n").unwrap();
+        fs::write(folder.join("pytest.ini"), "[pytest]\nminversion = 7.0\n").unwrap();
+    };
+    assert_eq!(observe(step, WorkspaceView::test_counts), None);
+}
