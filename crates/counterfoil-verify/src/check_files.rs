@@ -57,7 +57,7 @@ pub(crate) fn start_version(
     if scripts.shadows.contains(path) {
         return StartVersion::Whole;
     }
-    if scripts.files.contains(path) {
+    if scripts.runs(path) {
         // Before there was a script, there was no check to weaken.
         return if start.is_some() { StartVersion::Whole } else { StartVersion::Same };
     }

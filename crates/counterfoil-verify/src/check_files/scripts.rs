@@ -2,6 +2,7 @@
 //! and those that they run in turn.
 
 use crate::config::CheckCommand;
+use globset::Glob;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -33,13 +34,23 @@ const PACKAGE_RUNNERS: &[&str] = &["npm", "yarn", "pnpm", "bun"];
 pub(crate) struct Scripts {
     /// Files that its command runs.
     pub(crate) files: BTreeSet<PathBuf>,
+    /// Globs of files that its command runs one after the other.
+    globs: BTreeSet<String>,
     /// Files that would be run instead of an installed program.
     pub(crate) shadows: BTreeSet<PathBuf>,
 }
 
 impl Scripts {
+    /// Whether the check runs a file, or would run it.
     pub(crate) fn contains(&self, path: &Path) -> bool {
-        self.files.contains(path) || self.shadows.contains(path)
+        self.runs(path) || self.shadows.contains(path)
+    }
+
+    /// Whether the check runs a file.
+    pub(crate) fn runs(&self, path: &Path) -> bool {
+        let matches =
+            |glob: &String| Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(path));
+        self.files.contains(path) || self.globs.iter().any(matches)
     }
 }
 
@@ -71,11 +82,46 @@ impl Search<'_> {
     /// shell scripts may be what is checked, so they do not count.
     fn lines(&mut self, text: &str, folder: &Path, depth: usize, is_direct: bool) {
         let mut folder = folder.to_owned();
+        let text = ["\"$PWD\"/", "${PWD}/", "$PWD/", "$(pwd)/"]
+            .iter()
+            .fold(text.to_owned(), |text, here| text.replace(here, ""));
+        let text = text.replace("\\\n", " ");
         for line in text.lines() {
             for part in commands(line) {
                 if let Some(words) = shlex::split(&part) {
                     self.command(&words, &mut folder, depth, is_direct);
                 }
+            }
+            self.indirect(line, &folder, depth);
+        }
+    }
+
+    /// Searches a line for files that shells run without their names: what is piped into a shell, and
+    /// what a loop gives to one.
+    fn indirect(&mut self, line: &str, folder: &Path, depth: usize) {
+        let parts: Vec<Vec<String>> =
+            commands(line).iter().filter_map(|part| shlex::split(part)).collect();
+        let program = |words: &Vec<String>| {
+            let skipped = |word: &&String| PREFIXES.contains(&word.as_str()) || word.contains('=');
+            let mut words = words.iter().skip_while(skipped);
+            let name = words.next().filter(|word| SHELLS.contains(&word.as_str()))?;
+            Some((name.clone(), words.find(|word| !word.starts_with('-')).cloned()))
+        };
+        let shells: Vec<Option<String>> =
+            parts.iter().filter_map(program).map(|(_, script)| script).collect();
+        let reads_pipe = line.contains('|') && shells.contains(&None);
+        let reads_variable = shells.iter().flatten().any(|script| script.contains('$'));
+        if !reads_pipe && !reads_variable {
+            return;
+        }
+        for word in parts.iter().flatten().filter(|word| !word.starts_with(['-', '$', '<', '>'])) {
+            let path = folder.join(word.trim_start_matches("./"));
+            match normalize(&path) {
+                Some(path) if word.contains(['*', '?', '[']) => {
+                    self.found.globs.extend(path.to_str().map(str::to_owned));
+                }
+                Some(_) if word.contains(['.', '/']) => self.add(&path, folder, depth, true),
+                _ => {}
             }
         }
     }
@@ -94,6 +140,8 @@ impl Search<'_> {
         }
         let name = program.rsplit('/').next().unwrap_or(program);
         let arguments: Vec<&str> = words.collect();
+        let input = arguments.iter().position(|word| *word == "<");
+        let input = input.and_then(|at| arguments.get(at + 1)).copied();
         let option = |names: &[&str]| {
             let at = arguments.iter().position(|word| names.contains(word))?;
             arguments.get(at + 1).copied()
@@ -118,7 +166,8 @@ impl Search<'_> {
             if arguments.contains(&"-c") || arguments.contains(&"-e") && !is_shell {
                 return;
             }
-            if let Some(script) = arguments.iter().find(|word| !word.starts_with('-'))
+            let named = arguments.iter().find(|word| !word.starts_with(['-', '<', '>']));
+            if let Some(script) = input.or(named.copied())
                 && (is_direct || is_shell)
             {
                 self.add(&folder.join(script), folder, depth, is_shell);
@@ -141,7 +190,11 @@ impl Search<'_> {
 
     /// Adds a script, and the shell scripts that it runs.
     fn add(&mut self, path: &Path, folder: &Path, depth: usize, may_be_shell: bool) {
-        let Some(path) = normalize(path) else { return };
+        // What a variable holds is not known here.
+        let Some(path) = normalize(path).filter(|path| !path.to_string_lossy().contains('$'))
+        else {
+            return;
+        };
         if self.found.files.len() >= MAX_SCRIPTS || !self.found.files.insert(path.clone()) {
             return;
         }
@@ -173,14 +226,38 @@ impl Search<'_> {
     }
 }
 
-/// The commands of a shell line. Quoted operators split too much, which only finds less.
+/// The commands of a shell line: its parts between operators that are not quoted. A redirected input
+/// stands apart from its operator.
 fn commands(line: &str) -> Vec<String> {
     let line = line.trim();
     if line.starts_with('#') {
         return Vec::new();
     }
-    let pieces = line.replace("&&", "\n").replace("||", "\n");
-    pieces.split(['\n', ';', '|', '&']).map(|part| part.trim().to_owned()).collect()
+    let mut parts = vec![String::new()];
+    let (mut quote, mut is_escaped) = (None, false);
+    for c in line.chars() {
+        let is_plain = quote.is_none() && !is_escaped;
+        if is_plain && matches!(c, ';' | '|' | '&') {
+            parts.push(String::new());
+            continue;
+        }
+        let Some(part) = parts.last_mut() else { break };
+        if is_plain && c == '<' {
+            part.push_str(" < ");
+            continue;
+        }
+        part.push(c);
+        if is_escaped {
+            is_escaped = false;
+        } else if c == '\\' && quote != Some('\'') {
+            is_escaped = true;
+        } else if quote == Some(c) {
+            quote = None;
+        } else if quote.is_none() && matches!(c, '\'' | '"') {
+            quote = Some(c);
+        }
+    }
+    parts.iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
 /// A path below the top without `.` and `..`. None if it leads out.

@@ -21,6 +21,14 @@ fn the_scripts_of_a_command_are_found() {
         ("python3 tools/check.py a.py", &["tools/check.py"]),
         ("python3 -c 'print(1)'", &[]),
         ("sh -c 'sh more.sh; ./x'", &["more.sh", "x"]),
+        ("sh -e <more.sh", &["more.sh"]),
+        ("sh < more.sh 2>&1", &["more.sh"]),
+        ("sh \"$PWD/more.sh\"", &["more.sh"]),
+        ("cat more.sh | sh", &["more.sh"]),
+        ("VERBOSE=1 sh more.sh | cat", &["more.sh"]),
+        ("for one in more.sh checks/x.sh; do sh $one || exit 1; done", &["checks/x.sh", "more.sh"]),
+        ("shellcheck more.sh", &[]),
+        ("cat notes.txt | grep x", &[]),
         ("npm test", &["run.js", "tools/lint.sh"]),
         ("npm --prefix web test", &[]),
         ("make -C sub -f checks.mk", &["sub/checks.mk"]),
@@ -31,6 +39,9 @@ fn the_scripts_of_a_command_are_found() {
         let found: Vec<&str> = found.files.iter().filter_map(|path| path.to_str()).collect();
         assert_eq!(found, expected, "{line}");
     }
+    let looped = CheckCommand::Shell("for one in checks/*.sh; do sh $one; done".to_owned());
+    let looped = scripts(&looped, Path::new(""), &mut |_| None);
+    assert!(looped.contains(Path::new("checks/new.sh")) && !looped.contains(Path::new("a.sh")));
     let argv = ["bash", "t.sh"].map(str::to_owned).to_vec();
     let found = scripts(&CheckCommand::Argv(argv), Path::new("sub"), &mut |_| None);
     assert_eq!(found.files, BTreeSet::from(["sub/t.sh".into()]));

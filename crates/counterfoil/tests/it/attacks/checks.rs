@@ -50,6 +50,24 @@ fn a_weakened_check_is_run_as_it_was() {
             "rm t.sh; echo true > t.sh",
         ),
         (
+            "a script that a shell reads",
+            "[checks]\ntest = \"sh -e <t.sh\"\n",
+            vec![("t.sh", FAILS)],
+            "echo exit 0 > t.sh",
+        ),
+        (
+            "a script that is piped into a shell",
+            "[checks]\ntest = \"cat t.sh | sh\"\n",
+            vec![("t.sh", FAILS)],
+            "echo exit 0 > t.sh",
+        ),
+        (
+            "scripts in a loop",
+            "[checks]\ntest = \"for one in checks/*.sh; do sh $one || exit 1; done\"\n",
+            vec![("checks/t.sh", FAILS)],
+            "echo exit 0 > checks/t.sh",
+        ),
+        (
             "a script that the script runs",
             "[checks]\ntest = \"FAST=1 sh t.sh\"\n",
             vec![("t.sh", "set -e\n. ./lib.sh\n"), ("lib.sh", FAILS)],
