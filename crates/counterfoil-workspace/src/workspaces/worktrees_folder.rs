@@ -64,7 +64,7 @@ pub(super) fn remove_if_unused(workspaces: &Workspaces, _exclusive: &lock::Lock)
     }
 }
 
-/// The same after an error, when no lock is held. Whoever holds the lock now removes the folder
+/// The same after an error, when no lock is held. The holder of the lock removes the folder
 /// later or uses it.
 pub(super) fn remove_if_nobody_works(workspaces: &Workspaces) {
     if workspaces.keeps_worktrees_in_state() {
