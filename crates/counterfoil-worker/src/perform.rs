@@ -25,11 +25,10 @@ use counterfoil_verify::claims::CheckCache;
 use counterfoil_verify::protect::WriteRules;
 use counterfoil_workspace::git::programs::{self, GitPrograms};
 use counterfoil_workspace::git::{GitError, repository_top};
+use counterfoil_workspace::save_json;
 use counterfoil_workspace::snapshot::Snapshot;
 use counterfoil_workspace::workspaces::Workspaces;
-use counterfoil_workspace::{Durability, atomic_write_with};
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -329,11 +328,7 @@ fn trust_programs(repo: &Path, file: &Path) {
     let programs = kept.map_or_else(
         || {
             let programs = GitPrograms::read(repo)?;
-            let bytes = serde_json::to_vec(&programs).unwrap_or_default();
-            let written = std::fs::create_dir_all(file.parent().unwrap_or(file)).and_then(|()| {
-                atomic_write_with(file, Durability::Unsynced, |file| file.write_all(&bytes))
-            });
-            if let Err(error) = written {
+            if let Err(error) = save_json(file, &programs) {
                 tracing::warn!(%error, "the settings of git cannot be kept");
             }
             Ok::<_, GitError>(programs)

@@ -1,5 +1,6 @@
 //! Files that readers see either complete or not at all.
 
+use serde::Serialize;
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -16,6 +17,20 @@ pub enum Durability {
     Synced,
     /// The operating system decides when to write.
     Unsynced,
+}
+
+/// Writes a value as JSON for a later process, and makes the folder. It is not synced: it is of no use
+/// after a crash of the machine, because the agents are gone with it.
+///
+/// # Errors
+///
+/// The folder or the file cannot be written.
+pub fn save_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let bytes = serde_json::to_vec(value)?;
+    atomic_write_with(path, Durability::Unsynced, |file| file.write_all(&bytes))
 }
 
 /// Writes a file through a temporary one in the same folder, which is synced and then renamed. The

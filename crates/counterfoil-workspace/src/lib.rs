@@ -8,6 +8,6 @@ pub mod refs;
 pub mod snapshot;
 pub mod workspaces;
 
-pub use atomic_write::{Durability, atomic_write, atomic_write_with};
+pub use atomic_write::{Durability, atomic_write, atomic_write_with, save_json};
 pub use path::folder_names;
 pub use workspaces::Workspaces;

@@ -9,11 +9,10 @@ use counterfoil_verify::config::NOISE;
 use counterfoil_verify::inventory::TestDelta;
 use counterfoil_verify::protect::ForbiddenChange;
 use counterfoil_verify::workspace_diff::{WorkspaceDiff, put_forward};
+use counterfoil_workspace::save_json;
 use counterfoil_workspace::snapshot::{Change, Settings, Snapshot, Snapshotter, StartFiles};
 use counterfoil_workspace::workspaces::readable_name;
-use counterfoil_workspace::{Durability, atomic_write_with};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
@@ -301,14 +300,10 @@ fn refs_now(scope: &AttemptScope) -> CommitsBefore {
     if !scope.claims.iter().any(|claim| claim.claim.kind == ClaimKind::Commit) {
         return CommitsBefore::Unknown(String::new());
     }
-    let kept = |refs: &Refs| {
-        let bytes = serde_json::to_vec(refs)?;
-        atomic_write_with(&scope.refs_file(), Durability::Unsynced, |file| file.write_all(&bytes))
-    };
     match Refs::read(&scope.folder.folder) {
         Ok(refs) => {
             let refs = refs.unwrap_or_default();
-            if let Err(error) = kept(&refs) {
+            if let Err(error) = save_json(&scope.refs_file(), &refs) {
                 tracing::warn!(%error, "the refs before the step cannot be kept for a retry");
             }
             CommitsBefore::Refs(refs)

@@ -3,12 +3,12 @@
 
 use super::read_files::open;
 use super::repo_path::RepoPath;
-use crate::{Durability, atomic_write_with};
+use crate::save_json;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -98,11 +98,7 @@ impl IgnoreRules {
         if path.exists() {
             return Ok(());
         }
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let bytes = serde_json::to_vec(&self.texts())?;
-        atomic_write_with(path, Durability::Unsynced, |file| file.write_all(&bytes))
+        save_json(path, &self.texts())
     }
 
     /// Reads no further rules.

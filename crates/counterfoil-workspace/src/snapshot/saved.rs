@@ -5,9 +5,9 @@ use super::entry::PathState;
 use super::repo_path::RepoPath;
 use super::start::base_id;
 use super::{Snapshot, Snapshotter};
-use crate::{Durability, atomic_write_with};
+use crate::save_json;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -61,12 +61,7 @@ impl Snapshot {
             too_large: self.data.too_large,
             paths: paths.to_vec(),
         };
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let bytes = serde_json::to_vec(&saved)?;
-        // It is of no use after a crash of the machine: the agent is gone with it.
-        atomic_write_with(path, Durability::Unsynced, |file| file.write_all(&bytes))
+        save_json(path, &saved)
     }
 }
 

@@ -4,11 +4,11 @@ use super::base::{Base, BaseFile, BaseRepo};
 use super::entry::{Identity, PathState};
 use super::ignore_rules::{IgnoreRules, IgnoreTexts};
 use super::repo_path::RepoPath;
-use crate::{Durability, atomic_write_with};
+use crate::save_json;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -68,11 +68,7 @@ impl Start {
             rules: self.rules.texts(),
             notes: self.notes.clone(),
         };
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        let bytes = serde_json::to_vec(&saved)?;
-        atomic_write_with(path, Durability::Unsynced, |file| file.write_all(&bytes))
+        save_json(path, &saved)
     }
 
     /// Reads what an earlier process wrote for the same folder. `None` if there is nothing that this
