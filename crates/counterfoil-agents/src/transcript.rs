@@ -1,11 +1,13 @@
 //! Transcripts: the output of agents, in files below a state folder. They are written while the
 //! output streams and verified by their hash. The store needs only the folder, not the journal.
 
+use counterfoil_workspace::make_private_folder;
 use counterfoil_workspace::path::is_strictly_inside;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The folder of all transcripts in the state folder.
@@ -134,11 +136,11 @@ impl TranscriptStore {
         for number in 1..=MAX_SAME_NAME {
             let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
             let path = folder.join(&name);
-            let open = || OpenOptions::new().append(true).create_new(true).open(&path);
+            let open = || private_file().create_new(true).open(&path);
             let opened = match open() {
                 // The first transcript of a run.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    fs::create_dir_all(&folder)
+                    make_private_folder(&folder)
                         .map_err(|error| failed(&folder, "cannot be created", &error))?;
                     open()
                 }
@@ -178,10 +180,10 @@ impl TranscriptStore {
     pub fn create_in_log(&self, run: &str, name: &str, cap: u64) -> Result<Transcript> {
         let folder = self.folder(run)?;
         let path = folder.join(LOG);
-        let open = || OpenOptions::new().append(true).create(true).open(&path);
+        let open = || private_file().create(true).open(&path);
         let opened = match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(&folder)
+                make_private_folder(&folder)
                     .map_err(|error| failed(&folder, "cannot be created", &error))?;
                 open()
             }
@@ -320,6 +322,14 @@ impl Transcript {
         self.seen += beyond as u64;
         Ok(())
     }
+}
+
+/// To open a file that only its owner can read. A link in its place is not followed.
+fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    let nofollow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    options.append(true).mode(0o600).custom_flags(nofollow);
+    options
 }
 
 fn failed(path: &Path, what: &str, error: &io::Error) -> TranscriptError {

@@ -171,7 +171,7 @@ fn attempts(runtime: &Runtime, folder: &Path) -> Vec<Duration> {
         launcher: counterfoil_process::contain::Launcher::default(),
     };
     let (_keep, stop) = watch::channel(StopRequest::None);
-    let engine = Engine::open(folder).unwrap();
+    let engine = Engine::open(folder, None).unwrap();
     let report = runtime.block_on(engine.start(options, starts.clone(), stop)).unwrap();
     assert_eq!((report.outcome.as_str(), report.attempts.len()), ("done", TIMES + 1));
     assert!(report.attempts.iter().all(|attempt| attempt.outcome.as_deref() == Some("accepted")));

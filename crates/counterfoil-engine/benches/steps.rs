@@ -151,13 +151,13 @@ fn rate(steps: usize, time: Duration) -> f64 {
 }
 
 async fn one_run(folder: &Path) -> (f64, Vec<Duration>) {
-    let engine = Engine::open(folder).unwrap();
+    let engine = Engine::open(folder, None).unwrap();
     let times = between(&drive(&engine, folder, STEPS).await);
     (rate(times.len(), times.iter().sum()), times)
 }
 
 async fn many_runs(folder: &Path) -> (f64, Vec<Duration>) {
-    let engine = Engine::open(folder).unwrap();
+    let engine = Engine::open(folder, None).unwrap();
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..RUNS {
         let (engine, folder) = (engine.clone(), folder.to_owned());
@@ -265,7 +265,7 @@ fn listing(folder: &Path) {
 /// A run of 100,000 events that was interrupted near its end.
 fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
     const LONG: usize = 33_000;
-    let engine = Engine::open(folder).unwrap();
+    let engine = Engine::open(folder, None).unwrap();
     let last = Arc::new(Mutex::new(Vec::new()));
     let (sender, stop) = watch::channel(StopRequest::None);
     let observer =
@@ -293,7 +293,7 @@ fn resuming(folder: &Path, runtime: &tokio::runtime::Runtime) {
     );
     drop(engine);
     let began = Instant::now();
-    let engine = Engine::open(folder).unwrap();
+    let engine = Engine::open(folder, None).unwrap();
     // The agent does not exist, so the run ends with its first attempt. This measures resuming.
     let options = ResumeOptions {
         named: BTreeMap::from([("one".to_owned(), "command:false".to_owned())]),

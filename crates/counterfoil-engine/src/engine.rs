@@ -72,17 +72,22 @@ pub struct Engine {
     journal: Journal,
 }
 
+fn settings(keys: Option<&Path>) -> journal::Settings {
+    journal::Settings { keys: keys.map(Path::to_owned), ..journal::Settings::default() }
+}
+
 /// The signal that stops a driver: the run ends its attempts and can be resumed.
 pub type StopSignal = watch::Receiver<StopRequest>;
 
 impl Engine {
-    /// Opens a state folder and creates it if it does not exist.
+    /// Opens a state folder and creates it if it does not exist. With a folder of keys, other
+    /// programs cannot alter the journal without being noticed.
     ///
     /// # Errors
     ///
     /// The folder or the journal in it cannot be used.
-    pub fn open(state: &Path) -> Result<Self, Error> {
-        Ok(Self { journal: Journal::open(state)? })
+    pub fn open(state: &Path, keys: Option<&Path>) -> Result<Self, Error> {
+        Ok(Self { journal: Journal::open_with(state, settings(keys))? })
     }
 
     /// Opens a state folder for reading only.
@@ -90,8 +95,8 @@ impl Engine {
     /// # Errors
     ///
     /// There is no journal in the folder, or it cannot be read.
-    pub fn open_to_read(state: &Path) -> Result<Self, Error> {
-        Ok(Self { journal: Journal::open_to_read(state)? })
+    pub fn open_to_read(state: &Path, keys: Option<&Path>) -> Result<Self, Error> {
+        Ok(Self { journal: Journal::open_to_read_with(state, settings(keys))? })
     }
 
     /// The journal of the state folder.

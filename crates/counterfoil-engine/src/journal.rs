@@ -3,11 +3,15 @@
 //! not interpret events.
 //!
 //! When an append returns, its events are on the disk. Events carry chained digests, so that damage
-//! is found at the damaged event.
+//! is found at the damaged event. With a folder for keys, the digests need a key that is outside of
+//! the state folder, and a journal that lacks what was recorded is found.
 
+mod authenticity;
 mod chain;
+mod cursor;
 mod error;
 mod holder;
+mod keys;
 mod lease;
 mod reading;
 mod record;
@@ -15,6 +19,7 @@ mod schema;
 mod work;
 mod writer;
 
+pub use authenticity::Notice;
 pub use error::{Error, Result};
 pub use lease::Lease;
 pub use record::{
@@ -22,12 +27,15 @@ pub use record::{
     Summary,
 };
 
+use authenticity::Authenticity;
 use counterfoil_agents::transcript::TranscriptStore;
+use counterfoil_workspace::make_private_folder;
 use holder::Process;
+use keys::KeyStore;
 use rusqlite::Connection;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -39,7 +47,7 @@ const FILE: &str = "journal.db";
 const MAX_RUN_ID: usize = 128;
 
 /// Timeouts and limits of a journal. Tests use shorter ones than the defaults.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// How long to wait for another process to release its lock.
     pub busy_timeout: Duration,
@@ -49,6 +57,9 @@ pub struct Settings {
     pub stale_after: Duration,
     /// The maximum number of pages of 4096 bytes; none for no limit.
     pub page_limit: Option<u32>,
+    /// The folder with the keys of journals, outside of the state folder. Without one, a new
+    /// journal has no key, and one that has a key can only be read, without being checked.
+    pub keys: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -58,7 +69,14 @@ impl Default for Settings {
             heartbeat: Duration::from_secs(5),
             stale_after: Duration::from_secs(30),
             page_limit: None,
+            keys: None,
         }
+    }
+}
+
+impl Settings {
+    fn key_store(&self) -> Option<KeyStore> {
+        self.keys.as_deref().map(KeyStore::new)
     }
 }
 
@@ -75,7 +93,9 @@ struct Inner {
     file: (u64, u64),
     here: Process,
     settings: Settings,
+    authenticity: Arc<Authenticity>,
     reader: Mutex<Connection>,
+    can_be_keyed: bool,
     writer: Option<Writer>,
 }
 
@@ -102,13 +122,36 @@ impl Journal {
     /// The folder or the file cannot be created, read or written.
     pub fn open_with(folder: &Path, settings: Settings) -> Result<Self> {
         let path = folder.join(FILE);
-        prepare(folder, &path)?;
-        let connection = schema::open_to_write(&path, &settings)?;
+        let is_new = prepare(folder, &path)?;
+        let mut connection = schema::open_to_write(&path, &settings)?;
+        let store = settings.key_store();
+        let authenticity = Authenticity::to_write(&mut connection, folder, store.as_ref(), is_new)?;
+        let authenticity = Arc::new(authenticity);
         let reader = schema::open_to_read(&path, &settings)?;
         let file = identity(&path).ok_or_else(|| Error::Gone { path: path.clone() })?;
         let here = Process::this();
-        let writer = Writer::start(connection, &path, file, here.clone(), settings)?;
-        Ok(Self::new(folder, path, file, here, settings, reader, Some(writer)))
+        let writer = Writer::start(
+            connection,
+            &path,
+            file,
+            here.clone(),
+            settings.clone(),
+            Arc::clone(&authenticity),
+        )?;
+        let (reader, can_be_keyed) = (Mutex::new(reader.connection), reader.can_be_keyed);
+        let (folder, writer) = (folder.to_owned(), Some(writer));
+        let inner = Inner {
+            folder,
+            path,
+            file,
+            here,
+            settings,
+            authenticity,
+            reader,
+            can_be_keyed,
+            writer,
+        };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Opens the journal in a state folder for reading only. Nothing is created or changed, and the
@@ -118,31 +161,45 @@ impl Journal {
     ///
     /// There is no journal, or it cannot be read.
     pub fn open_to_read(folder: &Path) -> Result<Self> {
+        Self::open_to_read_with(folder, Settings::default())
+    }
+
+    /// Opens the journal in a state folder for reading only, with custom settings.
+    ///
+    /// # Errors
+    ///
+    /// There is no journal, or it cannot be read.
+    pub fn open_to_read_with(folder: &Path, settings: Settings) -> Result<Self> {
         let path = folder.join(FILE);
-        let settings = Settings::default();
         let file = identity(&path).ok_or_else(|| Error::Missing { path: path.clone() })?;
         refuse_links(folder)?;
         let reader = schema::open_to_read(&path, &settings)?;
-        Ok(Self::new(folder, path, file, Process::this(), settings, reader, None))
+        let store = settings.key_store();
+        let authenticity = Arc::new(Authenticity::to_read(&reader, folder, store.as_ref())?);
+        let (reader, can_be_keyed) = (Mutex::new(reader.connection), reader.can_be_keyed);
+        let (folder, here, writer) = (folder.to_owned(), Process::this(), None);
+        let inner = Inner {
+            folder,
+            path,
+            file,
+            here,
+            settings,
+            authenticity,
+            reader,
+            can_be_keyed,
+            writer,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// What the user should know about the journal.
+    pub fn notices(&self) -> &[Notice] {
+        &self.inner.authenticity.notices
     }
 
     /// The transcripts in the state folder.
     pub fn transcripts(&self) -> TranscriptStore {
         TranscriptStore::new(&self.inner.folder)
-    }
-
-    fn new(
-        folder: &Path,
-        path: PathBuf,
-        file: (u64, u64),
-        here: Process,
-        settings: Settings,
-        reader: Connection,
-        writer: Option<Writer>,
-    ) -> Self {
-        let folder = folder.to_owned();
-        let reader = Mutex::new(reader);
-        Self { inner: Arc::new(Inner { folder, path, file, here, settings, reader, writer }) }
     }
 
     /// Creates a run with its first events and acquires its lease.
@@ -213,8 +270,8 @@ impl Journal {
     }
 }
 
-/// Creates the folder.
-fn prepare(folder: &Path, path: &Path) -> Result<()> {
+/// Creates the folder and an empty file for the journal, and says whether that is new.
+fn prepare(folder: &Path, path: &Path) -> Result<bool> {
     let unusable = |error: &io::Error| match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             Error::ReadOnly { path: path.to_owned() }
@@ -225,39 +282,48 @@ fn prepare(folder: &Path, path: &Path) -> Result<()> {
         }
         _ => Error::Folder { path: folder.to_owned(), why: error.to_string() },
     };
-    refuse_lost(folder)?;
+    refuse_lost(folder, None)?;
     make_folder(folder).map_err(|error| unusable(&error))?;
     refuse_links(folder)?;
     // SQLite would create it for all users. Its log has the mode of the file.
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(unusable(&error)),
-        _ => Ok(()),
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(unusable(&error)),
     }
 }
 
 /// Refuses a state folder in which runs were recorded and whose journal is missing: a new one would
-/// hide that. Transcripts are written for runs only.
+/// hide that. Transcripts are written for runs only; a folder of keys knows the runs, too.
 ///
 /// # Errors
 ///
-/// The journal is missing although there are transcripts.
-pub fn refuse_lost(folder: &Path) -> Result<()> {
+/// The journal is missing although runs were recorded.
+pub fn refuse_lost(folder: &Path, keys: Option<&Path>) -> Result<()> {
     let path = folder.join(FILE);
     let has_transcripts = || {
         fs::read_dir(folder.join("transcripts")).is_ok_and(|mut entries| entries.next().is_some())
     };
-    if path.symlink_metadata().is_err() && has_transcripts() {
+    let had_runs = || keys.is_some_and(|keys| authenticity::had_runs(&KeyStore::new(keys), folder));
+    if path.symlink_metadata().is_err() && (has_transcripts() || had_runs()) {
         return Err(Error::Lost { path });
     }
     Ok(())
 }
 
-/// Refuses a link in the state folder: what is written there would go elsewhere. The folder itself
-/// may be one.
+/// Refuses a link in the state folder or in one of its folders, which have one entry for each run:
+/// what is written there would go elsewhere. The state folder itself may be one.
 fn refuse_links(folder: &Path) -> Result<()> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let link = entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    let is = |entry: &fs::DirEntry, kind: fn(&fs::FileType) -> bool| {
+        entry.file_type().is_ok_and(|found| kind(&found))
+    };
+    let below = entries(folder)
+        .filter(|entry| is(entry, fs::FileType::is_dir))
+        .flat_map(|entry| entries(&entry.path()));
+    let link = entries(folder)
+        .chain(below)
+        .filter(|entry| is(entry, fs::FileType::is_symlink))
         .map(|entry| entry.path())
         .min();
     link.map_or(Ok(()), |path| Err(Error::Link { path }))
@@ -270,8 +336,9 @@ fn refuse_links(folder: &Path) -> Result<()> {
 /// The folder or the file cannot be created.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     // What agents said and what they were told is nobody else's business.
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    match OpenOptions::new().write(true).create_new(true).open(folder.join(".gitignore")) {
+    make_private_folder(folder)?;
+    let mut options = OpenOptions::new();
+    match options.write(true).create_new(true).mode(0o600).open(folder.join(".gitignore")) {
         Ok(mut file) => file.write_all(b"*\n"),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),

@@ -37,6 +37,8 @@ impl TestCommand {
             .env("GIT_CONFIG_SYSTEM", "/dev/null")
             // In the project of the test, never in the home folder of the person who tests.
             .env("COUNTERFOIL_STATE", ".counterfoil")
+            // No place for keys; a project has one.
+            .env("XDG_DATA_HOME", "/dev/null/data")
             .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.into()
     }

@@ -20,6 +20,8 @@ const SCRATCH: &str = "scratch";
 #[derive(Debug)]
 pub struct TestProject {
     root: TempDir,
+    /// The user's folder for data.
+    data: TempDir,
     program: PathBuf,
     repo: PathBuf,
     state: PathBuf,
@@ -66,6 +68,7 @@ impl TestProject {
         let repo = root.path().join(repo);
         std::fs::create_dir_all(&repo).unwrap();
         Self {
+            data: TempDir::new().unwrap(),
             program: program.to_owned(),
             state: repo.join(".counterfoil"),
             repo,
@@ -104,6 +107,11 @@ impl TestProject {
     /// A path below the temporary directory.
     pub fn root_path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.root.path().join(name)
+    }
+
+    /// The user's folder for data, where the keys of journals are.
+    pub fn data(&self) -> &Path {
+        self.data.path()
     }
 
     /// A path in a directory beside the repository that neither the program nor its runs know of.
@@ -192,7 +200,10 @@ impl TestProject {
         arguments: &[S],
     ) -> TestCommand {
         let mut command = TestCommand::new(program);
-        command.args(arguments.iter().map(AsRef::as_ref)).envs(self.variables.clone());
+        command
+            .args(arguments.iter().map(AsRef::as_ref))
+            .env("XDG_DATA_HOME", self.data())
+            .envs(self.variables.clone());
         command.current_dir(if self.state_is_beside { self.root() } else { &self.repo });
         command
     }

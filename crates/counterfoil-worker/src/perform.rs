@@ -25,9 +25,9 @@ use counterfoil_verify::claims::CheckCache;
 use counterfoil_verify::protect::WriteRules;
 use counterfoil_workspace::git::programs::{self, GitPrograms};
 use counterfoil_workspace::git::{GitError, repository_top};
-use counterfoil_workspace::save_json;
 use counterfoil_workspace::snapshot::Snapshot;
 use counterfoil_workspace::workspaces::Workspaces;
+use counterfoil_workspace::{Durability, save_json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -328,7 +328,7 @@ fn trust_programs(repo: &Path, file: &Path) {
     let programs = kept.map_or_else(
         || {
             let programs = GitPrograms::read(repo)?;
-            if let Err(error) = save_json(file, &programs) {
+            if let Err(error) = save_json(file, Durability::Unsynced, &programs) {
                 tracing::warn!(%error, "the settings of git cannot be kept");
             }
             Ok::<_, GitError>(programs)

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use std::ffi::OsStr;
-use std::fs::{File, Permissions};
+use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
 const TEMPORARY_PREFIX: &str = ".counterfoil-";
@@ -19,18 +19,27 @@ pub enum Durability {
     Unsynced,
 }
 
-/// Writes a value as JSON for a later process, and makes the folder. It is not synced: it is of no use
-/// after a crash of the machine, because the agents are gone with it.
+/// Writes a value as JSON for a later process of the same user, and makes the folder. Nobody else
+/// can read it.
 ///
 /// # Errors
 ///
 /// The folder or the file cannot be written.
-pub fn save_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
+pub fn save_json(path: &Path, durability: Durability, value: &impl Serialize) -> io::Result<()> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+        make_private_folder(folder)?;
     }
     let bytes = serde_json::to_vec(value)?;
-    atomic_write_with(path, Durability::Unsynced, |file| file.write_all(&bytes))
+    write_and_rename(path, durability, 0o600, |file| file.write_all(&bytes))
+}
+
+/// Creates a folder that only the user can enter, and those above it that are missing.
+///
+/// # Errors
+///
+/// It cannot be created.
+pub fn make_private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 /// Writes a file through a temporary one in the same folder, which is synced and then renamed. The
@@ -54,12 +63,21 @@ pub fn atomic_write_with(
     durability: Durability,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
+    // As for any new file: the user's umask applies.
+    write_and_rename(path, durability, 0o666, write)
+}
+
+fn write_and_rename(
+    path: &Path,
+    durability: Durability,
+    mode: u32,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let mut file = tempfile::Builder::new()
         .prefix(TEMPORARY_PREFIX)
         .suffix(TEMPORARY_SUFFIX)
-        // As for any new file: the user's umask applies.
-        .permissions(Permissions::from_mode(0o666))
+        .permissions(Permissions::from_mode(mode))
         .tempfile_in(folder.unwrap_or(Path::new(".")))?;
     if let Ok(existing) = std::fs::metadata(path) {
         file.as_file().set_permissions(existing.permissions())?;

@@ -8,6 +8,8 @@ pub mod refs;
 pub mod snapshot;
 pub mod workspaces;
 
-pub use atomic_write::{Durability, atomic_write, atomic_write_with, save_json};
+pub use atomic_write::{
+    Durability, atomic_write, atomic_write_with, make_private_folder, save_json,
+};
 pub use path::folder_names;
 pub use workspaces::Workspaces;

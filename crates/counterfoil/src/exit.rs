@@ -68,6 +68,10 @@ impl Exit {
                     | Problem::Damaged { .. }
                     | Problem::Broken { .. }
                     | Problem::Bundle { .. }
+                    | Problem::Key { .. }
+                    | Problem::Replaced { .. }
+                    | Problem::Behind { .. }
+                    | Problem::Altered { .. }
             )
         };
         let lost = error.chain().any(|cause| match cause.downcast_ref() {

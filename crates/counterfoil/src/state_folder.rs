@@ -11,6 +11,7 @@ use crate::project::{self, STATE_FOLDER};
 use crate::{input, output};
 use anyhow::{Context, Result, bail};
 use counterfoil_engine::config::FILE;
+use counterfoil_engine::{Engine, journal};
 use counterfoil_workspace::git;
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
@@ -39,6 +40,48 @@ pub(crate) fn of_repository(repo: &Path) -> Result<PathBuf> {
         SAID.call_once(|| output::write_stderr(&format!("note: {note}\n")));
     }
     Ok(found.folder)
+}
+
+/// Opens a state folder, and creates it if it does not exist.
+pub(crate) fn open(state: &Path) -> Result<Engine> {
+    let keys = keys_folder();
+    let engine = Engine::open(state, keys.as_deref())?;
+    if keys.is_none() {
+        let note = "the journal has no key (HOME and XDG_DATA_HOME are not set), so changes to it \
+                    by other programs are not noticed";
+        output::write_stderr(&format!("note: {note}\n"));
+    }
+    say_notices(&engine);
+    Ok(engine)
+}
+
+/// Opens a state folder for reading only.
+pub(crate) fn open_to_read(state: &Path) -> Result<Engine> {
+    let engine = Engine::open_to_read(state, keys_folder().as_deref())?;
+    say_notices(&engine);
+    Ok(engine)
+}
+
+/// Returns an error if the state folder has no runs. Commands that only read create no journal.
+pub(crate) fn require_runs(state: &Path) -> Result<()> {
+    journal::refuse_lost(state, keys_folder().as_deref())?;
+    if !state.join("journal.db").exists() {
+        bail!("there are no runs in {}; start one with `counterfoil run`", state.display());
+    }
+    Ok(())
+}
+
+fn say_notices(engine: &Engine) {
+    for notice in engine.journal().notices() {
+        output::write_stderr(&format!("note: {notice}\n"));
+    }
+}
+
+/// The folder with the keys of journals: outside of the state folders, so that a program that may
+/// write a journal need not be able to read its key.
+fn keys_folder() -> Option<PathBuf> {
+    let base = base(std::env::var_os("XDG_DATA_HOME"), std::env::home_dir(), ".local/share")?;
+    Some(base.join("keys"))
 }
 
 /// The repository that a command about a run works on: the one that is named, else the one that
@@ -77,17 +120,17 @@ pub(crate) fn find(repo: &Path) -> Result<Found> {
     if let Some(folder) = configured(repo)? {
         return Ok(Found { folder, note: None });
     }
-    let base = base(std::env::var_os("XDG_STATE_HOME"), std::env::home_dir());
+    let base = base(std::env::var_os("XDG_STATE_HOME"), std::env::home_dir(), ".local/state");
     Ok(by_default(repo, base.as_deref()))
 }
 
-/// The user's folder for state: `$XDG_STATE_HOME`, else `.local/state` in the home folder, which is
-/// that of the user's account if `HOME` is not set. A relative path is ignored, as the
-/// specification of these variables says.
-fn base(xdg: Option<OsString>, home: Option<PathBuf>) -> Option<PathBuf> {
+/// The program's folder in one of the user's: the one that a variable names, else a default in the
+/// home folder, which is that of the user's account if `HOME` is not set. A relative path is
+/// ignored, as the specification of these variables says.
+fn base(xdg: Option<OsString>, home: Option<PathBuf>, default: &str) -> Option<PathBuf> {
     let xdg = xdg.map(PathBuf::from).filter(|path| path.is_absolute());
     let home = home.filter(|home| home.is_absolute());
-    xdg.or_else(|| Some(home?.join(".local/state"))).map(|base| base.join("counterfoil"))
+    xdg.or_else(|| Some(home?.join(default))).map(|base| base.join("counterfoil"))
 }
 
 fn by_default(repo: &Path, base: Option<&Path>) -> Found {
@@ -171,7 +214,8 @@ mod tests {
             (None, path(""), None),
             (None, None, None),
         ] {
-            assert_eq!(base(xdg.map(OsString::from), home.clone()), expected, "{xdg:?} {home:?}");
+            let found = base(xdg.map(OsString::from), home.clone(), ".local/state");
+            assert_eq!(found, expected, "{xdg:?} {home:?}");
         }
     }
 

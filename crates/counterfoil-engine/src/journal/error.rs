@@ -19,7 +19,7 @@ pub enum Error {
         why: String,
     },
     /// The journal is missing although runs were recorded.
-    #[error("the journal {} is missing, although there are transcripts of its runs; restore it from a backup, or move the folder away to start anew", path.display())]
+    #[error("the journal {} is missing, although runs were recorded; restore it from a backup; to start anew, move the rest of the folder away and start a run", path.display())]
     Lost {
         /// Where the file was.
         path: PathBuf,
@@ -115,6 +115,46 @@ pub enum Error {
         seq: u64,
         /// What is wrong with it.
         why: String,
+    },
+    /// The key of the journal is missing or cannot be used.
+    #[error("the key of the journal, {}, {why}: whether the journal was altered cannot be told; restore the key, or keep new runs in another state folder", path.display())]
+    Key {
+        /// The path of the key.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is another journal than the one that was there before.
+    #[error("the journal {} is not the one that was there before; put that one back, or remove {} to accept this one", path.display(), record.display())]
+    Replaced {
+        /// The path of the journal.
+        path: PathBuf,
+        /// The file that says which journal was there.
+        record: PathBuf,
+    },
+    /// The journal is a copy of another one.
+    #[error("the journal {} is a copy of {}, and both cannot be continued; use that one, or another state folder", path.display(), original.display())]
+    Copy {
+        /// The path of the copy.
+        path: PathBuf,
+        /// The path of the original.
+        original: PathBuf,
+    },
+    /// Events or runs that were recorded are not in the journal.
+    #[error("{what}; restore the newest journal.db with journal.db-wal, or remove {} to accept what is there", record.display())]
+    Behind {
+        /// What is missing.
+        what: String,
+        /// The file that says what was recorded.
+        record: PathBuf,
+    },
+    /// The row of a run or a message to it was altered by another program.
+    #[error(
+        "{what} was altered by another program; restore the journal from a backup, or continue with another run"
+    )]
+    Altered {
+        /// What was altered.
+        what: String,
     },
     /// Another process drives the run.
     #[error("run {run} has been driven by process {pid} since {}; wait for it, or end that process", moment(*since))]

@@ -1,7 +1,7 @@
 //! The lease of a run: the right to drive it.
 
 use super::Journal;
-use super::error::Result;
+use super::error::{Error, Result};
 use super::reading::messages;
 use super::record::{Batch, StoredMessage};
 use super::work::{Append, Granted, Release};
@@ -51,7 +51,17 @@ impl Lease {
     /// The journal cannot be read.
     pub fn messages(&self) -> Result<Vec<StoredMessage>> {
         let mut empty_at = self.empty_at.lock().unwrap_or_else(PoisonError::into_inner);
-        self.journal.read(|connection| messages(connection, self.granted.number, &mut empty_at))
+        let digests = self.journal.inner.authenticity.own();
+        let genuine = |message: &StoredMessage, code| {
+            let StoredMessage { id, at, kind, body } = message;
+            let expected = digests.message(&self.run, *id, *at, kind, body);
+            expected.is_none() || expected == code
+        };
+        let found = self
+            .journal
+            .read(|connection| messages(connection, self.granted.number, genuine, &mut empty_at))?;
+        let altered = |id| Error::Altered { what: format!("message {id} to run {}", self.run) };
+        found.map_err(altered)
     }
 
     /// Releases the lease, so that others can acquire it. If that cannot be written now, it is

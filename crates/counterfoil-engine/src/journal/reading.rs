@@ -1,24 +1,39 @@
-//! Reads runs and their events, and checks every digest.
+//! Reads runs and their events.
 
 use super::chain::{self, Digest};
+use super::cursor::Cursor;
 use super::error::{Error, Result};
 use super::holder::{LeaseHolder, Process};
 use super::record::{Driver, RunInfo, Snapshot, StoredEvent, StoredMessage, Summary};
 use super::work::{signed, unsigned};
-use super::{Journal, now};
+use super::{Inner, Journal, now};
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::ops::ControlFlow;
-use std::path::Path;
 
-/// Events are read in pages, so that the file is not locked while they are processed.
-const PAGE_ROWS: usize = 512;
-const PAGE_BYTES: usize = 4 << 20;
 /// The maximum number of candidates for an ambiguous prefix.
 const CANDIDATES: usize = 10;
 
-const INFO: &str = "SELECT id, workflow, version, bundle, created_at, updated_at, outcome, cause, state, reason, \
-                    iterations, input_tokens, output_tokens, cost_usd, wall_ms, questions, next_seq, \
-                    holder, pid, started, boot, namespace, since, heartbeat FROM runs";
+/// The columns of a run that its authentication code covers.
+macro_rules! coded {
+    () => {
+        "SELECT id, workflow, version, bundle, created_at, updated_at, outcome, cause, state, reason, \
+         iterations, input_tokens, output_tokens, cost_usd, wall_ms, questions, next_seq, digest"
+    };
+}
+/// The number of these columns.
+pub(super) const CODED_COLUMNS: usize = 18;
+/// Selects these columns of a run.
+pub(super) const CODED_ROW: &str = concat!(coded!(), " FROM runs WHERE number = ?1");
+
+const INFO: &str = concat!(
+    coded!(),
+    ", number, holder, pid, started, boot, namespace, since, heartbeat, keyed, code FROM runs"
+);
+/// The same from a journal of the first version, which has no keys.
+const FIRST_INFO: &str = concat!(
+    coded!(),
+    ", number, holder, pid, started, boot, namespace, since, heartbeat, 0, NULL FROM runs"
+);
 
 impl Journal {
     /// The events of a run, starting with a sequence number. If one is damaged, only the error is
@@ -49,8 +64,7 @@ impl Journal {
         mut visit: impl FnMut(StoredEvent) -> ControlFlow<()>,
     ) -> Result<u64> {
         let from = from_seq.max(1);
-        let mut cursor =
-            self.read(|connection| Ok(Cursor::start(connection, &self.inner.path, run, from)))??;
+        let mut cursor = self.read(|connection| Ok(self.cursor(connection, run, from)))??;
         let mut visited = 0;
         while cursor.next < cursor.end {
             let page = self.read(|connection| cursor.page(connection))?;
@@ -95,11 +109,15 @@ impl Journal {
     ///
     /// There is no such run, or the journal cannot be read.
     pub fn run(&self, run: &str) -> Result<RunInfo> {
-        let query = format!("{INFO} WHERE id = ?1");
+        let query = format!("{} WHERE id = ?1", self.info_query());
         let found = self.read(|connection| {
             connection.prepare_cached(&query)?.query_row([run], |row| self.info(row)).optional()
         })?;
-        found.ok_or_else(|| Error::NoRun { run: run.to_owned() })
+        let info = found.ok_or_else(|| Error::NoRun { run: run.to_owned() })?;
+        if info.altered {
+            return Err(Error::Altered { what: format!("run {run}") });
+        }
+        Ok(info)
     }
 
     /// All runs or the newest of them, the newest first.
@@ -108,7 +126,7 @@ impl Journal {
     ///
     /// The journal cannot be read.
     pub fn runs(&self, limit: Option<usize>) -> Result<Vec<RunInfo>> {
-        let query = format!("{INFO} ORDER BY created_at DESC, id DESC LIMIT ?1");
+        let query = format!("{} ORDER BY created_at DESC, id DESC LIMIT ?1", self.info_query());
         let limit = limit.map_or(-1, |limit| signed(limit as u64));
         self.read(|connection| {
             connection.prepare_cached(&query)?.query_map([limit], |row| self.info(row))?.collect()
@@ -143,7 +161,10 @@ impl Journal {
     ///
     /// The journal cannot be read.
     pub fn concurrent_runs(&self, run: &str, since: i64) -> Result<Vec<RunInfo>> {
-        let query = format!("{INFO} WHERE id <> ?1 AND (holder IS NOT NULL OR updated_at >= ?2)");
+        let query = format!(
+            "{} WHERE id <> ?1 AND (holder IS NOT NULL OR updated_at >= ?2)",
+            self.info_query()
+        );
         let found: Vec<RunInfo> = self.read(|connection| {
             connection
                 .prepare_cached(&query)?
@@ -207,14 +228,19 @@ impl Journal {
 
     /// The latest snapshot. A damaged snapshot is ignored, since the events have the same content.
     pub(super) fn snapshot(&self, run: &str, number: i64) -> Result<Option<Snapshot>> {
-        let found: Option<(i64, Vec<u8>, Vec<u8>)> = self.read(|connection| {
-            let mut select = connection
-                .prepare_cached("SELECT seq, body, digest FROM snapshots WHERE run = ?1")?;
-            select.query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).optional()
+        let found: Option<(i64, Vec<u8>, Vec<u8>, bool)> = self.read(|connection| {
+            // Only a writer acquires runs, and it has migrated the journal.
+            let query = "SELECT seq, body, snapshots.digest, keyed FROM snapshots \
+                         JOIN runs ON number = run WHERE run = ?1";
+            let mut select = connection.prepare_cached(query)?;
+            select
+                .query_row([number], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+                .optional()
         })?;
-        Ok(found.and_then(|(seq, body, digest)| {
+        Ok(found.and_then(|(seq, body, digest, keyed)| {
             let seq = unsigned(seq);
-            if chain::snapshot_digest(run, seq, &body).as_slice() == digest {
+            let digests = self.inner.authenticity.digests(number, keyed).ok().flatten();
+            if digests.is_some_and(|by| by.snapshot(run, seq, &body).as_slice() == digest) {
                 return Some(Snapshot { seq, body });
             }
             tracing::warn!(run, seq, "the snapshot is damaged; all events are read instead");
@@ -222,7 +248,20 @@ impl Journal {
         }))
     }
 
+    fn info_query(&self) -> &'static str {
+        if self.inner.can_be_keyed { INFO } else { FIRST_INFO }
+    }
+
     fn info(&self, row: &Row<'_>) -> rusqlite::Result<RunInfo> {
+        let (number, keyed) = (row.get(18)?, row.get(26)?);
+        let altered = match self.inner.authenticity.digests(number, keyed) {
+            Err(_) => true,
+            Ok(None) => false,
+            Ok(Some(digests)) => {
+                let code = digests.row(row, CODED_COLUMNS)?;
+                code.is_some() && code != row.get::<_, Option<Digest>>(27)?
+            }
+        };
         let summary = Summary {
             outcome: row.get(6)?,
             cause: row.get(7)?,
@@ -236,7 +275,7 @@ impl Journal {
             wall_ms: unsigned(row.get(14)?),
             questions: unsigned(row.get(15)?),
         };
-        let driver = lease_holder(row, 17)?.map(|lease_holder| Driver {
+        let driver = lease_holder(row, 19)?.map(|lease_holder| Driver {
             pid: lease_holder.process.pid,
             since: lease_holder.since,
             heartbeat: lease_holder.heartbeat,
@@ -252,7 +291,23 @@ impl Journal {
             summary,
             last_seq: unsigned(row.get(16)?).saturating_sub(1),
             driver,
+            altered,
         })
+    }
+
+    /// Starts an iteration over the events of a run.
+    fn cursor(&self, connection: &Connection, run: &str, from: u64) -> Result<Cursor<'_>> {
+        let Inner { path, authenticity, can_be_keyed, .. } = &*self.inner;
+        let number: Option<i64> = connection
+            .prepare_cached("SELECT number FROM runs WHERE id = ?1")
+            .and_then(|mut select| select.query_row([run], |row| row.get(0)).optional())
+            .map_err(|error| Error::store(path, &error))?;
+        // Read before the journal, which may grow meanwhile.
+        let before = number.and_then(|number| authenticity.head(number));
+        let (cursor, found) =
+            Cursor::start(connection, path, authenticity, *can_be_keyed, run, from)?;
+        authenticity.refuse_behind(run, before, found)?;
+        Ok(cursor)
     }
 }
 
@@ -273,173 +328,35 @@ pub(super) fn lease_holder(row: &Row<'_>, from: usize) -> rusqlite::Result<Optio
     }))
 }
 
-/// The messages for a run. `empty_at` is the data version at which there were none: while it is the
+/// The messages for a run, or the id of one that another program put there. `empty_at` is the data version at which there were none: while it is the
 /// current version, there are none.
 pub(super) fn messages(
     connection: &Connection,
     number: i64,
+    genuine: impl Fn(&StoredMessage, Option<Digest>) -> bool,
     empty_at: &mut Option<i64>,
-) -> rusqlite::Result<Vec<StoredMessage>> {
+) -> rusqlite::Result<Result<Vec<StoredMessage>, i64>> {
     let version =
         connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
     if *empty_at == Some(version) {
-        return Ok(Vec::new());
+        return Ok(Ok(Vec::new()));
     }
-    let query = "SELECT id, at, kind, body FROM inbox WHERE run = ?1 ORDER BY id";
-    let messages: Vec<StoredMessage> = connection
-        .prepare_cached(query)?
-        .query_map([number], |row| {
-            Ok(StoredMessage {
-                id: row.get(0)?,
-                at: row.get(1)?,
-                kind: row.get(2)?,
-                body: row.get(3)?,
-            })
-        })?
-        .collect::<rusqlite::Result<_>>()?;
+    let query = "SELECT id, at, kind, body, code FROM inbox WHERE run = ?1 ORDER BY id";
+    let mut select = connection.prepare_cached(query)?;
+    let mut rows = select.query([number])?;
+    let mut messages = Vec::new();
+    while let Some(row) = rows.next()? {
+        let message = StoredMessage {
+            id: row.get(0)?,
+            at: row.get(1)?,
+            kind: row.get(2)?,
+            body: row.get(3)?,
+        };
+        if !genuine(&message, row.get(4)?) {
+            return Ok(Err(message.id));
+        }
+        messages.push(message);
+    }
     *empty_at = messages.is_empty().then_some(version);
-    Ok(messages)
-}
-
-/// Iterates over the events of a run, up to the last one at the start of the iteration.
-struct Cursor {
-    number: i64,
-    next: u64,
-    end: u64,
-    /// The digest of the event before `next`.
-    digest: Digest,
-    /// The digest of the event before `end`, as the row of the run has it.
-    last: Digest,
-    /// Whether there were events after `end` at the start.
-    beyond: bool,
-}
-
-struct Page {
-    events: Vec<StoredEvent>,
-    /// What is wrong with the event after these.
-    broken: Option<String>,
-}
-
-impl Cursor {
-    fn start(connection: &Connection, path: &Path, run: &str, from: u64) -> Result<Self> {
-        let broken = |seq: u64, why: String| Error::Broken { run: run.to_owned(), seq, why };
-        let unread = |seq: u64, error: &rusqlite::Error| {
-            let why = format!("cannot be read ({error})");
-            if is_damage(error) { broken(seq, why) } else { Error::store(path, error) }
-        };
-        let begin = || -> rusqlite::Result<Option<(Self, String)>> {
-            // One transaction: an append between the two queries would look like a stray event.
-            let _one_state = connection.unchecked_transaction()?;
-            let query = "SELECT number, bundle, next_seq, digest FROM runs WHERE id = ?1";
-            let found = connection.prepare_cached(query)?.query_row([run], |row| {
-                let end = unsigned(row.get(2)?).max(1);
-                let last = row.get(3)?;
-                Ok((
-                    Self { number: row.get(0)?, next: 1, end, digest: last, last, beyond: false },
-                    row.get(1)?,
-                ))
-            });
-            let Some((mut cursor, bundle)) = found.optional()? else {
-                return Ok(None);
-            };
-            let query = "SELECT 1 FROM events WHERE run = ?1 AND seq >= ?2";
-            // An error here means damage, which is reported after the intact events.
-            cursor.beyond = connection
-                .prepare_cached(query)?
-                .exists((cursor.number, signed(cursor.end)))
-                .unwrap_or(false);
-            Ok(Some((cursor, bundle)))
-        };
-        let Some((mut cursor, bundle)) = begin().map_err(|error| unread(1, &error))? else {
-            return Err(Error::NoRun { run: run.to_owned() });
-        };
-        if from >= cursor.end {
-            cursor.next = cursor.end;
-        } else if from == 1 {
-            cursor.digest = chain::origin(run, &bundle);
-        } else {
-            cursor.next = from;
-            let before = connection
-                .prepare_cached("SELECT digest FROM events WHERE run = ?1 AND seq = ?2")
-                .and_then(|mut select| {
-                    select.query_row((cursor.number, signed(from - 1)), |row| row.get(0)).optional()
-                })
-                .map_err(|error| unread(from - 1, &error))?;
-            cursor.digest = before.ok_or_else(|| broken(from - 1, "is missing".to_owned()))?;
-        }
-        if cursor.end == 1 {
-            // Without events, the row of the run has the start of the chain.
-            cursor.digest = chain::origin(run, &bundle);
-        }
-        Ok(cursor)
-    }
-
-    /// Reads the next events. A damaged event is reported separately from an unreadable file.
-    fn page(&mut self, connection: &Connection) -> rusqlite::Result<Page> {
-        let mut page = Page { events: Vec::new(), broken: None };
-        let query = "SELECT seq, at, kind, body, digest FROM events WHERE run = ?1 AND seq >= ?2 AND seq < ?3 \
-                     ORDER BY seq LIMIT ?4";
-        let mut select = connection.prepare_cached(query)?;
-        let rows = signed(PAGE_ROWS as u64);
-        let mut rows = select.query((self.number, signed(self.next), signed(self.end), rows))?;
-        let mut bytes = 0;
-        for _ in 0..PAGE_ROWS {
-            let row = match rows.next() {
-                Ok(row) => row,
-                Err(error) if is_damage(&error) => {
-                    page.broken = Some(format!("cannot be read ({error})"));
-                    return Ok(page);
-                }
-                Err(error) => return Err(error),
-            };
-            let Some(row) = row else {
-                break;
-            };
-            match self.step(row) {
-                Ok(event) => {
-                    bytes += event.body.len();
-                    page.events.push(event);
-                }
-                Err(why) => {
-                    page.broken = Some(why);
-                    return Ok(page);
-                }
-            }
-            if bytes > PAGE_BYTES {
-                return Ok(page);
-            }
-        }
-        if page.events.is_empty() {
-            page.broken = Some("is missing".to_owned());
-        }
-        Ok(page)
-    }
-
-    fn step(&mut self, row: &Row<'_>) -> std::result::Result<StoredEvent, String> {
-        let unreadable = |error: rusqlite::Error| format!("cannot be read ({error})");
-        let seq = unsigned(row.get(0).map_err(unreadable)?);
-        if seq != self.next {
-            return Err("is missing".to_owned());
-        }
-        let event = StoredEvent {
-            seq,
-            at: row.get(1).map_err(unreadable)?,
-            kind: row.get(2).map_err(unreadable)?,
-            body: row.get(3).map_err(unreadable)?,
-        };
-        let written: Vec<u8> = row.get(4).map_err(unreadable)?;
-        let digest = chain::link(&self.digest, seq, event.at, &event.kind, &event.body);
-        if digest.as_slice() != written {
-            return Err("is damaged".to_owned());
-        }
-        self.digest = digest;
-        self.next += 1;
-        Ok(event)
-    }
-}
-
-fn is_damage(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode as Code;
-    // An error without a code is a value of an unexpected type.
-    matches!(error.sqlite_error_code(), None | Some(Code::DatabaseCorrupt | Code::NotADatabase))
+    Ok(Ok(messages))
 }

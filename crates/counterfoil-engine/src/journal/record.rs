@@ -26,7 +26,7 @@ pub struct Batch {
     pub consumed: Vec<i64>,
 }
 
-/// The summary of a run for lists. It can be derived from the events, so no digest covers it.
+/// The summary of a run for lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// The outcome of the run; none while it is open.
@@ -100,6 +100,8 @@ pub struct RunInfo {
     pub last_seq: u64,
     /// The process that drives it, or did last.
     pub driver: Option<Driver>,
+    /// Whether another program has altered this information.
+    pub altered: bool,
 }
 
 /// The process that holds a run's lease.

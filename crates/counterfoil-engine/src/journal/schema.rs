@@ -15,7 +15,8 @@ pub(super) const APPLICATION_ID: i64 = 0x4373_4a6e;
 
 /// The migrations from an empty file to the current schema. A released migration is never changed.
 /// The version of a file is the number of migrations that were applied to it.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE bundles (
     hash TEXT PRIMARY KEY,
     body BLOB NOT NULL
@@ -75,7 +76,22 @@ CREATE TABLE inbox (
     body BLOB NOT NULL
 ) STRICT;
 CREATE INDEX inbox_of_run ON inbox (run, id);
-"];
+",
+    "
+-- One row, if the journal has a key: its name.
+CREATE TABLE journal (id TEXT NOT NULL) STRICT;
+-- Whether the digests of the run are computed with the key.
+ALTER TABLE runs ADD COLUMN keyed INTEGER NOT NULL DEFAULT 0;
+-- The authentication code of the row.
+ALTER TABLE runs ADD COLUMN code BLOB;
+ALTER TABLE inbox ADD COLUMN code BLOB;
+",
+];
+
+/// The first version whose journals can have a key.
+const KEYED_VERSION: i64 = 2;
+/// The first version that can be read without migrating it.
+const READABLE_VERSION: i64 = 1;
 
 /// The size to which the log is truncated after a checkpoint.
 const MAX_IDLE_LOG: i64 = 64 << 20;
@@ -106,9 +122,17 @@ pub(super) fn open_to_write(path: &Path, settings: &Settings) -> Result<Connecti
     Ok(connection)
 }
 
+/// A connection for reading.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) connection: Connection,
+    /// Whether the journal can have a key. One of the first version cannot.
+    pub(super) can_be_keyed: bool,
+}
+
 /// Opens the journal for reading. In a read-only folder with an empty log the file is opened as
 /// immutable.
-pub(super) fn open_to_read(path: &Path, settings: &Settings) -> Result<Connection> {
+pub(super) fn open_to_read(path: &Path, settings: &Settings) -> Result<Reader> {
     let known = MIGRATIONS.len();
     inspect(path, known)?;
     let open = |flags: OpenFlags, name: &Path| -> rusqlite::Result<Connection> {
@@ -131,15 +155,15 @@ pub(super) fn open_to_read(path: &Path, settings: &Settings) -> Result<Connectio
     };
     let connection = connection.map_err(|error| unopened(path, &error))?;
     let found = version(&connection).map_err(|error| Error::store(path, &error))?;
-    if found < known_version(known) {
+    if found < READABLE_VERSION {
         return Err(Error::NotAJournal {
             path: path.to_owned(),
             why: format!(
-                "it has version {found}, but version {known} is required (opening it once for writing migrates it)"
+                "it has version {found}, but version {READABLE_VERSION} is required (opening it once for writing migrates it)"
             ),
         });
     }
-    Ok(connection)
+    Ok(Reader { connection, can_be_keyed: found >= KEYED_VERSION })
 }
 
 /// Rejects files that are not journals, and newer journals, without changing them.

@@ -1,10 +1,11 @@
 //! The requests to the writer thread.
 
-use super::chain::{self, Digest};
+use super::chain::{Digest, Digests};
 use super::error::{Error, Result};
 use super::holder::LeaseHolder;
+use super::keys::Head;
 use super::now;
-use super::reading::lease_holder;
+use super::reading::{CODED_COLUMNS, CODED_ROW, lease_holder};
 use super::record::{Batch, Summary};
 use super::writer::{WriteContext, WriteRequest};
 use rusqlite::{OptionalExtension, params};
@@ -62,7 +63,9 @@ impl WriteRequest for Create {
         if number(context, &self.id)?.is_some() {
             return Err(Error::Exists { run: self.id.clone() });
         }
-        let origin = chain::origin(&self.id, &self.bundle_hash);
+        let digests = context.authenticity.own();
+        let keyed = matches!(digests, Digests::Keyed(_));
+        let origin = digests.origin(&self.id, &self.bundle_hash);
         let made = || -> rusqlite::Result<i64> {
             context
                 .connection
@@ -72,16 +75,16 @@ impl WriteRequest for Create {
                 .execute((&self.bundle_hash, &self.bundle))?;
             context.connection
                 .prepare_cached(
-                    "INSERT INTO runs (id, workflow, version, bundle, created_at, updated_at, digest) \
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6)",
+                    "INSERT INTO runs (id, workflow, version, bundle, created_at, updated_at, digest, keyed) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7)",
                 )?
-                .execute(params![self.id, self.workflow, self.version, self.bundle_hash, self.at, origin])?;
+                .execute(params![self.id, self.workflow, self.version, self.bundle_hash, self.at, origin, keyed])?;
             Ok(context.connection.last_insert_rowid())
         };
         let number = made().map_err(|error| context.failed(&error))?;
         let granted = Granted { number, epoch: 1 };
         set_holder(context, granted)?;
-        write(context, &self.id, number, &self.first, 1, origin)?;
+        write(context, &self.id, number, &self.first, Head { next: 1, digest: origin }, digests)?;
         Ok(granted)
     }
 }
@@ -91,20 +94,21 @@ impl WriteRequest for Acquire {
     const LEASES: bool = true;
 
     fn perform(&self, context: &WriteContext<'_>) -> Result<Granted> {
-        let query = "SELECT number, epoch, holder, pid, started, boot, namespace, since, heartbeat \
+        let query = "SELECT number, epoch, holder, pid, started, boot, namespace, since, heartbeat, next_seq, digest \
                      FROM runs WHERE id = ?1";
-        let found: Option<(i64, u64, Option<LeaseHolder>)> = context
+        let found: Option<(i64, u64, Option<LeaseHolder>, Head)> = context
             .connection
             .prepare_cached(query)
             .and_then(|mut select| {
                 select
                     .query_row([&self.run], |row| {
-                        Ok((row.get(0)?, unsigned(row.get(1)?), lease_holder(row, 2)?))
+                        let head = Head { next: unsigned(row.get(9)?), digest: row.get(10)? };
+                        Ok((row.get(0)?, unsigned(row.get(1)?), lease_holder(row, 2)?, head))
                     })
                     .optional()
             })
             .map_err(|error| context.failed(&error))?;
-        let Some((number, epoch, holder)) = found else {
+        let Some((number, epoch, holder, head)) = found else {
             return Err(Error::NoRun { run: self.run.clone() });
         };
         if let Some(holder) = holder
@@ -116,6 +120,8 @@ impl WriteRequest for Acquire {
                 since: holder.since,
             });
         }
+        let authenticity = context.authenticity;
+        authenticity.refuse_behind(&self.run, authenticity.head(number), head)?;
         let granted = Granted { number, epoch: epoch.saturating_add(1) };
         set_holder(context, granted)?;
         Ok(granted)
@@ -126,24 +132,28 @@ impl WriteRequest for Append {
     type Answer = u64;
 
     fn perform(&self, context: &WriteContext<'_>) -> Result<u64> {
-        let query =
-            "SELECT next_seq, digest FROM runs WHERE number = ?1 AND epoch = ?2 AND holder = ?3";
-        let found: Option<(i64, Digest)> = context
+        let query = "SELECT next_seq, digest, keyed FROM runs WHERE number = ?1 AND epoch = ?2 AND holder = ?3";
+        let found: Option<(i64, Digest, bool)> = context
             .connection
             .prepare_cached(query)
             .and_then(|mut select| {
                 select
                     .query_row(
                         params![self.lease.number, signed(self.lease.epoch), context.holder],
-                        |row| Ok((row.get(0)?, row.get(1)?)),
+                        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
                     )
                     .optional()
             })
             .map_err(|error| context.failed(&error))?;
-        let Some((next, digest)) = found else {
+        let Some((next, digest, keyed)) = found else {
             return Err(Error::Fenced { run: self.run.clone(), epoch: self.lease.epoch });
         };
-        write(context, &self.run, self.lease.number, &self.batch, unsigned(next), digest)
+        let (authenticity, number) = (context.authenticity, self.lease.number);
+        let head = Head { next: unsigned(next), digest };
+        authenticity.refuse_behind(&self.run, authenticity.head(number), head)?;
+        let altered = || Error::Altered { what: format!("run {}", self.run) };
+        let digests = authenticity.digests(number, keyed).ok().flatten().ok_or_else(altered)?;
+        write(context, &self.run, number, &self.batch, head, digests)
     }
 }
 
@@ -178,11 +188,21 @@ impl WriteRequest for SendMessage {
         let Some(number) = number(context, &self.run)? else {
             return Err(Error::NoRun { run: self.run.clone() });
         };
-        context
-            .connection
-            .prepare_cached("INSERT INTO inbox (run, at, kind, body) VALUES (?1, ?2, ?3, ?4)")
-            .and_then(|mut insert| insert.insert(params![number, self.at, self.kind, self.body]))
-            .map_err(|error| context.failed(&error))
+        let insert = || -> rusqlite::Result<i64> {
+            let id = context
+                .connection
+                .prepare_cached("INSERT INTO inbox (run, at, kind, body) VALUES (?1, ?2, ?3, ?4)")?
+                .insert(params![number, self.at, self.kind, self.body])?;
+            let digests = context.authenticity.own();
+            if let Some(code) = digests.message(&self.run, id, self.at, &self.kind, &self.body) {
+                context
+                    .connection
+                    .prepare_cached("UPDATE inbox SET code = ?2 WHERE id = ?1")?
+                    .execute((id, code))?;
+            }
+            Ok(id)
+        };
+        insert().map_err(|error| context.failed(&error))
     }
 }
 
@@ -224,16 +244,16 @@ fn write(
     run: &str,
     number: i64,
     batch: &Batch,
-    next: u64,
-    digest: Digest,
+    head: Head,
+    digests: Digests<'_>,
 ) -> Result<u64> {
-    let (mut seq, mut digest) = (next, digest);
+    let Head { next: mut seq, mut digest } = head;
     let mut all = || -> rusqlite::Result<u64> {
         let mut insert = context.connection.prepare_cached(
             "INSERT INTO events (run, seq, at, kind, body, digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         )?;
         for event in &batch.events {
-            digest = chain::link(&digest, seq, event.at, &event.kind, &event.body);
+            digest = digests.link(&digest, seq, event.at, &event.kind, &event.body);
             insert.execute(params![
                 number,
                 signed(seq),
@@ -299,12 +319,7 @@ fn write(
                     "INSERT INTO snapshots (run, seq, body, digest) VALUES (?1, ?2, ?3, ?4) \
                      ON CONFLICT (run) DO UPDATE SET seq = ?2, body = ?3, digest = ?4",
                 )?
-                .execute(params![
-                    number,
-                    signed(last),
-                    body,
-                    chain::snapshot_digest(run, last, body)
-                ])?;
+                .execute(params![number, signed(last), body, digests.snapshot(run, last, body)])?;
         }
         for id in &batch.consumed {
             context
@@ -312,9 +327,29 @@ fn write(
                 .prepare_cached("DELETE FROM inbox WHERE id = ?1 AND run = ?2")?
                 .execute((id, number))?;
         }
+        write_code(context, number, digests)?;
         Ok(last)
     };
-    all().map_err(|error| context.failed(&error))
+    let last = all().map_err(|error| context.failed(&error))?;
+    context.heads.borrow_mut().push((number, Head { next: seq, digest }));
+    Ok(last)
+}
+
+/// Writes the authentication code of the row of a run.
+fn write_code(
+    context: &WriteContext<'_>,
+    number: i64,
+    digests: Digests<'_>,
+) -> rusqlite::Result<()> {
+    let mut select = context.connection.prepare_cached(CODED_ROW)?;
+    let code = select.query_row([number], |row| digests.row(row, CODED_COLUMNS))?;
+    if let Some(code) = code {
+        context
+            .connection
+            .prepare_cached("UPDATE runs SET code = ?2 WHERE number = ?1")?
+            .execute((number, code))?;
+    }
+    Ok(())
 }
 
 /// Converts to the signed integers of `SQLite`. Larger values are clamped.

@@ -1,11 +1,14 @@
 //! The writer thread. All queued requests become one transaction, so that concurrent callers share
 //! the wait for the disk. It also renews the leases of this journal.
 
+use super::authenticity::Authenticity;
 use super::error::{Error, Result};
 use super::holder::Process;
+use super::keys::Head;
 use super::work::Release;
 use super::{Settings, identity, now};
 use rusqlite::{Connection, TransactionBehavior};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,6 +46,9 @@ pub(super) struct WriteContext<'a> {
     pub(super) holder: &'a str,
     pub(super) process: &'a Process,
     pub(super) stale_after: i64,
+    pub(super) authenticity: &'a Authenticity,
+    /// How far the runs have come with this transaction.
+    pub(super) heads: RefCell<Vec<(i64, Head)>>,
 }
 
 impl WriteContext<'_> {
@@ -129,6 +135,7 @@ impl Writer {
         file: (u64, u64),
         process: Process,
         settings: Settings,
+        authenticity: Arc<Authenticity>,
     ) -> Result<Self> {
         let (queue, requests) = channel();
         let commits = Arc::new(AtomicU64::new(0));
@@ -139,6 +146,7 @@ impl Writer {
             holder: uuid::Uuid::now_v7().to_string(),
             process,
             settings,
+            authenticity,
             commits: Arc::clone(&commits),
             next_heartbeat: None,
             pending_releases: Vec::new(),
@@ -203,6 +211,7 @@ struct Thread {
     holder: String,
     process: Process,
     settings: Settings,
+    authenticity: Arc<Authenticity>,
     commits: Arc<AtomicU64>,
     /// When leases are renewed next; none while there are none.
     next_heartbeat: Option<Instant>,
@@ -289,6 +298,8 @@ impl Thread {
             holder: &self.holder,
             process: &self.process,
             stale_after: i64::try_from(self.settings.stale_after.as_millis()).unwrap_or(i64::MAX),
+            authenticity: &self.authenticity,
+            heads: RefCell::default(),
         };
         let mut renewed = 0;
         if heartbeat_due {
@@ -307,7 +318,9 @@ impl Thread {
         for task in group {
             task.attempt(&context)?;
         }
+        let heads = context.heads.into_inner();
         transaction.commit().map_err(store)?;
+        self.record_heads(&heads);
         self.commits.fetch_add(1, Ordering::Relaxed);
         if heartbeat_due {
             self.pending_releases.clear();
@@ -316,5 +329,16 @@ impl Thread {
             }
         }
         Ok(())
+    }
+
+    /// Writes beside the key how far runs have come. If that fails, less is known, and the events
+    /// are on the disk anyway.
+    fn record_heads(&self, heads: &[(i64, Head)]) {
+        let Some(key) = &self.authenticity.key else { return };
+        for (number, head) in heads {
+            if let Err(error) = key.set_head(*number, *head) {
+                tracing::warn!(%error, "the position of a run cannot be written beside the key");
+            }
+        }
     }
 }

@@ -75,3 +75,5 @@ mod transcripts;
 mod faults;
 
 mod figures;
+
+mod keys;

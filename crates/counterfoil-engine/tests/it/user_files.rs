@@ -32,7 +32,7 @@ fn number(name: &str) -> Option<u64> {
 fn batch(runtime: &tokio::runtime::Runtime, seed: u64) -> Tally {
     let mut dice = crate::dice::Dice::new(seed);
     let user = user::User::new(&mut dice);
-    let engine = Engine::open(&user.state).unwrap();
+    let engine = Engine::open(&user.state, None).unwrap();
     let mut tally = Tally::default();
     for n in 0..BATCH {
         tally.add(run::run(runtime, &user, &engine, actor::throw(seed, &n)));

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Folders of the home folder with credentials.
-const SECRETS: [&str; 16] = [
+const SECRETS: [&str; 17] = [
     ".ssh",
     ".gnupg",
     ".aws",
@@ -23,6 +23,7 @@ const SECRETS: [&str; 16] = [
     ".config/gh",
     ".config/git/credentials",
     ".local/share/keyrings",
+    ".local/share/counterfoil/keys",
     ".cargo/credentials.toml",
     ".cargo/credentials",
 ];
@@ -142,6 +143,8 @@ pub(super) fn find(
     let toolchains = ["RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "GOROOT", "JAVA_HOME"];
     let toolchains = toolchains.iter().filter_map(|name| variable(name)).map(PathBuf::from);
     let programs = programs.iter().cloned().chain(on_path).chain(toolchains).chain(cargo.clone());
+    // The keys of journals, if they are not in the home folder.
+    let keys = variable("XDG_DATA_HOME").map(|data| PathBuf::from(data).join("counterfoil/keys"));
     let mut around = Surroundings {
         git,
         state: state.and_then(existing),
@@ -149,7 +152,7 @@ pub(super) fn find(
         temporary: found(temporary),
         sockets: found(SOCKETS.iter().map(PathBuf::from)),
         visible: found(VISIBLE.iter().map(PathBuf::from)),
-        secrets: found(SECRETS.iter().filter_map(|name| in_home(name))),
+        secrets: found(SECRETS.iter().filter_map(|name| in_home(name)).chain(keys)),
         programs: found(programs),
         writable,
         hidden,

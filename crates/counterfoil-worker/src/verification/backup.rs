@@ -1,5 +1,6 @@
 //! Backs up files before protected content is restored over them: they may be somebody's work.
 
+use counterfoil_workspace::make_private_folder;
 use counterfoil_workspace::snapshot::Snapshotter;
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -41,7 +42,7 @@ fn copy(
             path.components().filter(|part| matches!(part, Component::Normal(_))).collect();
         let to = folder.join(inside);
         if let Some(parent) = to.parent() {
-            std::fs::create_dir_all(parent)?;
+            make_private_folder(parent)?;
         }
         Ok(to)
     })
@@ -49,7 +50,7 @@ fn copy(
 
 /// Creates a new folder for a backup.
 fn create_folder(backup: &Path) -> io::Result<PathBuf> {
-    std::fs::create_dir_all(backup)?;
+    make_private_folder(backup)?;
     for n in 1..=MAX_BACKUPS {
         let folder = backup.join(n.to_string());
         match std::fs::create_dir(&folder) {

@@ -9,9 +9,9 @@ use counterfoil_verify::config::NOISE;
 use counterfoil_verify::inventory::TestDelta;
 use counterfoil_verify::protect::ForbiddenChange;
 use counterfoil_verify::workspace_diff::{WorkspaceDiff, put_forward};
-use counterfoil_workspace::save_json;
 use counterfoil_workspace::snapshot::{Change, Settings, Snapshot, Snapshotter, StartFiles};
 use counterfoil_workspace::workspaces::readable_name;
+use counterfoil_workspace::{Durability, save_json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -303,7 +303,7 @@ fn refs_now(scope: &AttemptScope) -> CommitsBefore {
     match Refs::read(&scope.folder.folder) {
         Ok(refs) => {
             let refs = refs.unwrap_or_default();
-            if let Err(error) = save_json(&scope.refs_file(), &refs) {
+            if let Err(error) = save_json(&scope.refs_file(), Durability::Unsynced, &refs) {
                 tracing::warn!(%error, "the refs before the step cannot be kept for a retry");
             }
             CommitsBefore::Refs(refs)

@@ -3,7 +3,7 @@
 
 use super::read_files::open;
 use super::repo_path::RepoPath;
-use crate::save_json;
+use crate::{Durability, save_json};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,7 @@ impl IgnoreRules {
         if path.exists() {
             return Ok(());
         }
-        save_json(path, &self.texts())
+        save_json(path, Durability::Unsynced, &self.texts())
     }
 
     /// Reads no further rules.

@@ -5,7 +5,7 @@ use super::entry::PathState;
 use super::repo_path::RepoPath;
 use super::start::base_id;
 use super::{Snapshot, Snapshotter};
-use crate::save_json;
+use crate::{Durability, save_json};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ impl Snapshot {
             too_large: self.data.too_large,
             paths: paths.to_vec(),
         };
-        save_json(path, &saved)
+        save_json(path, Durability::Unsynced, &saved)
     }
 }
 

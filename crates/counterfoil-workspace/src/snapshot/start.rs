@@ -4,7 +4,7 @@ use super::base::{Base, BaseFile, BaseRepo};
 use super::entry::{Identity, PathState};
 use super::ignore_rules::{IgnoreRules, IgnoreTexts};
 use super::repo_path::RepoPath;
-use crate::save_json;
+use crate::{Durability, save_json};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,7 +68,7 @@ impl Start {
             rules: self.rules.texts(),
             notes: self.notes.clone(),
         };
-        save_json(path, &saved)
+        save_json(path, Durability::Unsynced, &saved)
     }
 
     /// Reads what an earlier process wrote for the same folder. `None` if there is nothing that this

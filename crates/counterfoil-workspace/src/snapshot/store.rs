@@ -2,7 +2,7 @@
 //! restored.
 
 use super::blob::{ObjectFormat, ObjectHasher, blob_ids};
-use crate::{Durability, atomic_write_with};
+use crate::{Durability, atomic_write_with, make_private_folder};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -97,7 +97,7 @@ impl Store {
             return Some(format!("more than {} MiB are stored already", MAX_STORED_TOTAL >> 20));
         }
         let put = || {
-            fs::create_dir_all(path.parent().unwrap_or(folder))?;
+            make_private_folder(path.parent().unwrap_or(folder))?;
             atomic_write_with(&path, Durability::Unsynced, write)
         };
         put().err().map(|error| error.to_string())

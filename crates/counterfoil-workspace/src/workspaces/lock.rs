@@ -1,7 +1,9 @@
 //! Locks: only one process merges at a time, and none reads the repository meanwhile.
 
 use super::{Error, at};
+use crate::make_private_folder;
 use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -44,13 +46,14 @@ fn take(
     name: &str,
     lock: fn(&File) -> Result<(), TryLockError>,
 ) -> Result<Lock, Error> {
-    std::fs::create_dir_all(state).map_err(at("create", state))?;
+    make_private_folder(state).map_err(at("create", state))?;
     let path = state.join(name);
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
         .read(true)
         .write(true)
+        .mode(0o600)
         .open(&path)
         .map_err(at("open", &path))?;
     wait(file, &path, lock)
@@ -58,7 +61,7 @@ fn take(
 
 /// Locks the folder of a workspace while it is created.
 pub(super) fn folder(path: &Path) -> Result<Lock, Error> {
-    std::fs::create_dir_all(path).map_err(at("create", path))?;
+    make_private_folder(path).map_err(at("create", path))?;
     wait(File::open(path).map_err(at("open", path))?, path, File::try_lock)
 }
 

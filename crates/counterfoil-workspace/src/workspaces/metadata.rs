@@ -1,7 +1,7 @@
 //! The metadata of a workspace on disk, written atomically.
 
 use super::{Error, at};
-use crate::{Durability, atomic_write_with};
+use crate::{Durability, atomic_write_with, make_private_folder};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::ffi::OsString;
@@ -207,7 +207,7 @@ impl<'de> Deserialize<'de> for EncodedPath {
 /// Writes a file atomically and syncs it and its folder to disk.
 pub(super) fn write(path: &Path, value: &impl Serialize) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(at("create", folder))?;
+    make_private_folder(folder).map_err(at("create", folder))?;
     let write = |file: &mut File| {
         let mut file = BufWriter::new(file);
         serde_json::to_writer(&mut file, value)?;

@@ -8,6 +8,7 @@ use super::{
     Error, Opened, Step, WorkspacePaths, Workspaces, at, lock, save_patch, worktrees_folder,
 };
 use crate::git::{GitCommand, GitError};
+use crate::make_private_folder;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -263,7 +264,7 @@ fn save_base(
     if !record.git {
         let store = paths.base.join("content");
         clear(&store).map_err(at("remove", &store))?;
-        std::fs::create_dir_all(&store).map_err(at("create", &store))?;
+        make_private_folder(&store).map_err(at("create", &store))?;
         for file in base_files.iter().filter(|file| file.content.kind != metadata::Kind::Link) {
             let (from, to) = (paths.worktree.join(&file.path.0), store.join(&file.content.hash));
             if !to.exists() {

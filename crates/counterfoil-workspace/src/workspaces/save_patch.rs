@@ -7,6 +7,7 @@ use super::metadata::{self, BaseFile, Listing, Record, Stage, is_missing};
 use super::open::is_excluded;
 use super::scratch_repo::Difference;
 use super::{Error, Step, WorkspacePaths, Workspaces, at, lock, plan, worktrees_folder};
+use crate::make_private_folder;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -133,7 +134,7 @@ pub(super) fn write_patch(
     record: &Record,
     differences: &[Difference],
 ) -> Result<String, Error> {
-    std::fs::create_dir_all(&paths.kept).map_err(at("create", &paths.kept))?;
+    make_private_folder(&paths.kept).map_err(at("create", &paths.kept))?;
     let draft = paths.kept.join(format!("{}.part", paths.name));
     clear(&draft).map_err(at("remove", &draft))?;
     let is_patch = record.git && {
@@ -178,7 +179,7 @@ fn write_files(from: &Path, to: &Path, differences: &[Difference]) -> Result<(),
             continue;
         }
         let folder = target.parent().unwrap_or(to);
-        std::fs::create_dir_all(folder).map_err(at("create", folder))?;
+        make_private_folder(folder).map_err(at("create", folder))?;
         let copied = match std::fs::read_link(&source) {
             Ok(points_to) => std::os::unix::fs::symlink(points_to, &target),
             Err(_) => std::fs::copy(&source, &target).map(drop),
@@ -186,7 +187,7 @@ fn write_files(from: &Path, to: &Path, differences: &[Difference]) -> Result<(),
         copied.map_err(at("keep", &source))?;
     }
     let list = to.join("deleted");
-    std::fs::create_dir_all(to).map_err(at("create", to))?;
+    make_private_folder(to).map_err(at("create", to))?;
     std::fs::write(&list, deleted).map_err(at("write", &list))
 }
 

@@ -10,6 +10,7 @@ use super::file_list::split;
 use super::metadata::{BaseFile, Content, EncodedPath, Kind};
 use super::{Error, at};
 use crate::git::{GitCommand, quote_path};
+use crate::make_private_folder;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -49,7 +50,7 @@ impl ScratchRepo {
     pub(super) fn create(&self, from: Option<(&Path, &str)>) -> Result<(), Error> {
         let format = from.map_or("sha1", |(_, format)| format);
         let parent = self.folder.parent().unwrap_or(Path::new("/"));
-        std::fs::create_dir_all(parent).map_err(at("create", parent))?;
+        make_private_folder(parent).map_err(at("create", parent))?;
         let init = ["init", "-q", "--bare", "--template="].map(OsStr::new);
         GitCommand::new(parent, init)
             .arg(format!("--object-format={format}"))

@@ -7,6 +7,7 @@ use super::{
     Error, MergeRecordState, SweptWorkspace, WorkspacePaths, Workspaces, at, locate, lock,
     save_patch, undo, worktrees_folder,
 };
+use crate::make_private_folder;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -118,7 +119,7 @@ fn move_aside(workspaces: &Workspaces, folder: &Path) -> SweptWorkspace {
             return clear(folder).map(|()| None).map_err(at("remove", folder));
         }
         let kept = workspaces.state.join("kept").join(&swept.run);
-        std::fs::create_dir_all(&kept).map_err(at("create", &kept))?;
+        make_private_folder(&kept).map_err(at("create", &kept))?;
         let to = save_patch::unused_path(&kept, &swept.id, "files", Path::new(""));
         std::fs::rename(folder, &to).map_err(at("move", folder))?;
         Ok(Some(workspaces.display_path(&to)))

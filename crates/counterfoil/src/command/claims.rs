@@ -4,7 +4,6 @@ use crate::cli::{ClaimsCommand, StatsArgs, StatsFormat};
 use crate::exit::Exit;
 use crate::{output, render, state_folder};
 use anyhow::Result;
-use counterfoil_engine::Engine;
 use counterfoil_engine::journal::RunInfo;
 use counterfoil_engine::ledger::{Dimension, Ledger, Stats, Tally};
 use std::collections::BTreeSet;
@@ -42,7 +41,7 @@ fn count_claims(state: &Path, args: &StatsArgs, by: &[Dimension]) -> Result<(Tal
     if !state.join("journal.db").exists() {
         return Ok((Tally::default(), no_runs(state)));
     }
-    let engine = Engine::open_to_read(state)?;
+    let engine = state_folder::open_to_read(state)?;
     let runs = engine.journal().runs(None)?;
     let mut stats = Stats::new(by);
     let mut has_runs = false;

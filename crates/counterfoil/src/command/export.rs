@@ -14,7 +14,6 @@ use counterfoil_agents::recording::{
 };
 use counterfoil_agents::redact::{RedactionLevel, Redactor};
 use counterfoil_contract::Contract;
-use counterfoil_engine::Engine;
 use counterfoil_engine::config::Config;
 use counterfoil_flow::{Bundle, Channel};
 use std::collections::BTreeMap;
@@ -23,8 +22,8 @@ use transcript_reader::{TranscriptReader, prompt_locations};
 
 pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
     let state = state_folder::of(&args.location)?;
-    super::runs::require_runs(&state)?;
-    let engine = Engine::open_to_read(&state)?;
+    state_folder::require_runs(&state)?;
+    let engine = state_folder::open_to_read(&state)?;
     let run = engine.journal().resolve(&args.run)?;
     let folder = args.folder.clone().unwrap_or_else(|| PathBuf::from(format!("recording-{run}")));
     require_empty(&folder)?;

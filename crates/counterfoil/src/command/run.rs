@@ -66,7 +66,7 @@ pub(crate) fn start_run(
     location: &StateLocation,
     format: RunFormat,
 ) -> Result<RunReport> {
-    let engine = Engine::open(state)?;
+    let engine = state_folder::open(state)?;
     drive_and_report(&engine, location, format, |observer, stop| {
         engine.start(options, observer, stop)
     })
@@ -75,7 +75,7 @@ pub(crate) fn start_run(
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
     person::require_outside_of_attempts("resume")?;
     let state = state_folder::of(&args.location)?;
-    super::runs::require_runs(&state)?;
+    state_folder::require_runs(&state)?;
     let takeup = Takeup {
         budget: args.budget.budget(),
         limits: args.limits.iter().cloned().collect(),
@@ -104,7 +104,7 @@ pub(crate) fn resume_run(
 ) -> Result<Exit> {
     let (named, rest) = specs(agents)?;
     let state = &state_folder::of(location)?;
-    let engine = Engine::open(state)?;
+    let engine = state_folder::open(state)?;
     let recorded = engine.run_state(&engine.journal().resolve(run)?)?.repo;
     let repo = state_folder::repository_of_run(location, state, &recorded)?;
     let environment = agent_environment(&repo, state)?;
@@ -147,7 +147,7 @@ fn unfinished(state: &Path, workflow: &str) -> Result<Option<String>> {
     if !state.exists() {
         return Ok(None);
     }
-    let engine = Engine::open(state)?;
+    let engine = state_folder::open(state)?;
     let last = engine.journal().runs(None)?.into_iter().find(|run| run.workflow == workflow);
     let Some(last) = last else { return Ok(None) };
     let run_state = engine.run_state(&last.id)?;

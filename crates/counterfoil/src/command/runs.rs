@@ -4,26 +4,16 @@ use super::run::Takeup;
 use crate::cli::{AnswerArgs, ListFormat, RunRef, RunsArgs, ShowArgs, StateLocation};
 use crate::exit::Exit;
 use crate::{output, person, render, state_folder};
-use anyhow::{Result, bail};
-use counterfoil_engine::{CancelOutcome, Engine, journal, ledger};
+use anyhow::Result;
+use counterfoil_engine::{CancelOutcome, Engine, ledger};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// Opens the state folder for reading.
 fn open_read_only(location: &StateLocation) -> Result<Engine> {
     let state = state_folder::of(location)?;
-    require_runs(&state)?;
-    Ok(Engine::open_to_read(&state)?)
-}
-
-/// Returns an error if the state folder has no runs. Read-only commands do not create a journal.
-pub(crate) fn require_runs(state: &Path) -> Result<()> {
-    journal::refuse_lost(state)?;
-    if !state.join("journal.db").exists() {
-        bail!("there are no runs in {}; start one with `counterfoil run`", state.display());
-    }
-    Ok(())
+    state_folder::require_runs(&state)?;
+    state_folder::open_to_read(&state)
 }
 
 pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
@@ -135,9 +125,9 @@ fn print_claims(engine: &Engine, run: &str, format: ListFormat) -> Result<Exit> 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
     person::require_outside_of_attempts("answer")?;
     let state = state_folder::of(&args.location)?;
-    require_runs(&state)?;
+    state_folder::require_runs(&state)?;
     let run = {
-        let engine = Engine::open(&state)?;
+        let engine = state_folder::open(&state)?;
         // Resolved once: `last` may be another run by the time the hint below is used.
         let run = engine.journal().resolve(&args.run)?;
         let answer = match &args.words {
@@ -160,8 +150,8 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
 pub(crate) fn cancel(args: &RunRef) -> Result<Exit> {
     person::require_outside_of_attempts("cancel")?;
     let state = state_folder::of(&args.location)?;
-    require_runs(&state)?;
-    let engine = Engine::open(&state)?;
+    state_folder::require_runs(&state)?;
+    let engine = state_folder::open(&state)?;
     output::write_stderr(match engine.cancel(&args.run, person::current())? {
         CancelOutcome::Cancelled => "cancelled\n",
         CancelOutcome::Requested => "cancellation requested from the process that runs it\n",

@@ -5,15 +5,14 @@ use crate::exit::Exit;
 use crate::{output, person, render, state_folder};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::suggest::did_you_mean;
-use counterfoil_engine::Engine;
 use counterfoil_workspace::workspaces::MergeRecordState;
 use std::collections::BTreeSet;
 
 pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     person::require_outside_of_attempts("undo")?;
     let state = state_folder::of(&args.location)?;
-    super::runs::require_runs(&state)?;
-    let engine = Engine::open_to_read(&state)?;
+    state_folder::require_runs(&state)?;
+    let engine = state_folder::open_to_read(&state)?;
     let run = engine.journal().resolve(&args.run)?;
     if engine.journal().run(&run)?.driver.is_some_and(|driver| driver.live) {
         bail!(

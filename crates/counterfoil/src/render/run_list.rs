@@ -58,6 +58,7 @@ fn distinct_prefix(runs: &[RunInfo]) -> usize {
 pub(crate) fn run_outcome(run: &RunInfo) -> &str {
     let live = run.driver.as_ref().is_some_and(|driver| driver.live);
     match &run.summary.outcome {
+        _ if run.altered => "altered",
         Some(outcome) => outcome,
         None if live => "running",
         None => "interrupted",

@@ -45,6 +45,7 @@ fn at(project: &TestProject, folder: &Path, arguments: &[&str]) -> TestCommand {
     command
         .args(arguments)
         .env_remove("COUNTERFOIL_STATE")
+        .env_remove("XDG_DATA_HOME")
         .env("HOME", project.root_path("home"))
         .current_dir(folder);
     command
@@ -176,6 +177,84 @@ fn a_state_folder_that_vanishes_during_a_run_ends_it_with_9() {
     assert!(output.stderr.contains("was deleted or replaced"), "{output:?}");
 }
 
+/// An agent that goes on for minutes is ended when there is nothing left that its result could be
+/// recorded in.
+#[test]
+fn agents_are_ended_when_the_state_folder_vanishes() {
+    let project = project();
+    let all = project.root_path("home/.local/state/counterfoil");
+    let told = project.scratch_path("pid");
+    agent(
+        &project,
+        &format!("echo $$ >'{}'; rm -rf '{}'; sleep 300", told.display(), all.display()),
+    );
+    let started = std::time::Instant::now();
+    let output = run(&project, project.repo());
+    assert_eq!(output.code, Some(9), "{output:?}");
+    assert!(started.elapsed() < std::time::Duration::from_mins(1), "{:?}", started.elapsed());
+    let pid = std::fs::read_to_string(told).unwrap();
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "the agent goes on");
+}
+
+/// What only root or the owner may see: agents' words, prompts, copies of files.
+#[test]
+fn nothing_in_the_folder_is_for_others() {
+    let project = project();
+    project
+        .write("flow.yaml", FLOW.replace("agent: worker,", "agent: worker, workspace: worktree,"));
+    agent(&project, "echo changed >a.txt; echo '[x]' >counterfoil.toml");
+    project.commit_all("worktree");
+    run(&project, project.repo());
+    // Others cannot enter its folders, so what is in there is closed to them, too.
+    let entries = std::fs::read_dir(state(&project)).unwrap().map(|entry| entry.unwrap().path());
+    let others = |path: &PathBuf| path.metadata().unwrap().permissions().mode() & 0o077 != 0;
+    let open: Vec<PathBuf> = entries.filter(others).collect();
+    assert_eq!(open, [] as [PathBuf; 0]);
+}
+
+#[test]
+fn an_altered_journal_is_refused_with_9() {
+    let project = project();
+    assert_eq!(run(&project, project.repo()).code, Some(0));
+    let state = state(&project);
+    let sql = rusqlite::Connection::open(state.join("journal.db")).unwrap();
+    sql.execute_batch("UPDATE runs SET outcome = 'blocked'").unwrap();
+    drop(sql);
+    let output = at(&project, project.repo(), &["runs"]).output();
+    assert!(output.stdout.contains("altered") && !output.stdout.contains("blocked"), "{output:?}");
+    for command in [&["show", "last"][..], &["resume", "last"]] {
+        let output = at(&project, project.repo(), command).output();
+        assert_eq!(output.code, Some(9), "{command:?} {output:?}");
+        assert!(output.stderr.contains("was altered by another program"), "{output:?}");
+    }
+}
+
+#[test]
+fn a_log_that_is_cut_off_ends_with_9() {
+    let project = project();
+    assert_eq!(run(&project, project.repo()).code, Some(0));
+    let (journal, older) = (state(&project).join("journal.db"), project.root_path("older.db"));
+    std::fs::copy(&journal, &older).unwrap();
+    assert_eq!(run(&project, project.repo()).code, Some(0));
+    std::fs::copy(&older, &journal).unwrap();
+    let output = at(&project, project.repo(), &["show", "last"]).output();
+    assert_eq!(output.code, Some(9), "{output:?}");
+    assert!(output.stderr.contains("although run number 2 was recorded"), "{output:?}");
+}
+
+#[test]
+fn a_state_folder_that_was_removed_is_said_and_begun_anew() {
+    let project = project();
+    assert_eq!(run(&project, project.repo()).code, Some(0));
+    std::fs::remove_dir_all(state(&project)).unwrap();
+    let output = at(&project, project.repo(), &["runs"]).output();
+    assert_eq!(output.code, Some(9), "{output:?}");
+    let output = run(&project, project.repo());
+    assert_eq!(output.code, Some(0), "{output:?}");
+    assert!(output.stderr.contains("which had 1 run, is gone"), "{output:?}");
+    assert!(at(&project, project.repo(), &["runs"]).output().is_success());
+}
+
 #[test]
 fn a_journal_that_is_missing_is_not_begun_anew() {
     let project = project();
@@ -208,6 +287,11 @@ fn a_link_in_the_folder_is_refused_with_9() {
         assert!(output.stderr.contains("contents-2 is a link"), "{output:?}");
     }
     std::fs::remove_file(state.join("contents-2")).unwrap();
+    let deeper = state.join("transcripts/run-2");
+    std::os::unix::fs::symlink(&elsewhere, &deeper).unwrap();
+    let output = at(&project, project.repo(), &["show", "last"]).output();
+    assert!(output.code == Some(9) && output.stderr.contains("run-2 is a link"), "{output:?}");
+    std::fs::remove_file(deeper).unwrap();
     assert!(at(&project, project.repo(), &["show", "last"]).output().is_success());
 }
 

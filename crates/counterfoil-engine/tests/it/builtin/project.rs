@@ -138,7 +138,7 @@ pub(crate) fn run_step_in(folder: &Path, state: &str) -> StepResult {
         workflow_folders: Vec::new(),
         launcher: counterfoil_process::contain::Launcher::default(),
     };
-    let engine = Engine::open(&folder.join(".counterfoil")).unwrap();
+    let engine = Engine::open(&folder.join(".counterfoil"), None).unwrap();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (_stop, stopped) = watch::channel(StopRequest::None);

@@ -168,7 +168,7 @@ fn run_both(text: &str, script: &str) -> Both {
     };
 
     let (other, agents, state) = prepare(&workflow(text), script);
-    let engine = Engine::open(&state.path().join("state")).unwrap();
+    let engine = Engine::open(&state.path().join("state"), None).unwrap();
     let options = StartOptions {
         workflow: workflow(text),
         inputs: Map::new(),

@@ -1,6 +1,7 @@
 //! The plan of a merge while it is built: what each file was before, and what it will be.
 
 use super::Item;
+use crate::make_private_folder;
 use crate::workspaces::disk::{self, Root, copy_and_hash};
 use crate::workspaces::metadata::{self, Content, EncodedPath, Kind, Record};
 use crate::workspaces::plan::{Change, Image, Plan};
@@ -67,7 +68,7 @@ impl Draft {
                 }
             }
         };
-        std::fs::create_dir_all(&folder).map_err(at("create", &folder))?;
+        make_private_folder(&folder).map_err(at("create", &folder))?;
         let before = Images::create(folder.join("before"))?;
         let after = Images::create(folder.join("after"))?;
         Ok(Self { name, folder, before, after, changes: Vec::new() })

@@ -160,6 +160,7 @@ impl CliProject {
         command
             .args(arguments)
             .current_dir(self.repo())
+            .env("XDG_DATA_HOME", self.data())
             .envs(self.mock.variables())
             .env("PATH", std::env::join_paths(path).unwrap());
         command

@@ -120,6 +120,7 @@ fn in_folder(project: &DirtyProject, folder: &Path) -> CommandOutput {
     let arguments =
         ["run", flow.to_str().unwrap(), "--agent", "script:script.yaml", "--format", "json"];
     let mut command = TestCommand::new(crate::PROGRAM);
+    command.env("XDG_DATA_HOME", project.data());
     command.args(arguments).arg("--state").arg(project.state()).arg("--repo").arg(folder);
     command.current_dir(project.root());
     project.start_command(&mut command).wait()
