@@ -2,10 +2,21 @@
 
 use counterfoil_agents::config::AgentConfig;
 use counterfoil_verify::config::ProjectFile;
+use counterfoil_workspace::git;
+use sha2::{Digest as _, Sha256};
 use std::path::Path;
 
 pub use counterfoil_agents::config::{Agents, Channel, Denied, Settings};
 pub use counterfoil_verify::config::{ConfigError, FILE, VerifyConfig};
+
+/// The digest of the configuration of the project in a folder. It differs if the file does.
+pub fn digest(folder: &Path) -> String {
+    match ProjectFile::find(folder, git::repository_top(folder).unwrap_or(folder)) {
+        Ok(None) => "none".to_owned(),
+        Ok(Some(file)) => hex::encode(Sha256::digest(file.text)),
+        Err(_) => "unreadable".to_owned(),
+    }
+}
 
 /// The configuration of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

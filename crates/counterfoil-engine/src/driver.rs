@@ -3,6 +3,8 @@
 
 mod tasks;
 
+pub(crate) use tasks::works_in;
+
 use crate::artifacts::{self, PendingArtifacts, PriorWrite};
 use crate::clock::Clock;
 use crate::error::Error;

@@ -5,6 +5,7 @@ mod resume;
 
 use crate::artifacts::{self, PendingArtifacts};
 use crate::clock::wall;
+use crate::config;
 use crate::driver::{InboxMessage, RunDriver, RunObserver, batch};
 use crate::error::Error;
 use crate::journal::{self, Journal, NewRun};
@@ -13,7 +14,8 @@ use crate::run_report::RunReport;
 use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_flow::{
-    Budget, Bundle, Changes, DECIDE, DecidedBy, Event, Outcome, RunState, Started, Workflow, turn,
+    Budget, Bundle, Changes, DECIDE, DecidedBy, Event, Outcome, Resumed, RunState, Started,
+    Workflow, turn,
 };
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::{Kind, Launcher};
@@ -57,8 +59,10 @@ pub struct ResumeOptions {
     pub environment: AgentEnvironment,
     /// The new folder in which the agents work, if the repository has moved.
     pub repo: Option<PathBuf>,
-    /// The person or program that resumes the run. It is recorded if the run had ended.
+    /// The person or program that resumes the run.
     pub by: DecidedBy,
+    /// Whether a configuration is accepted that changed while an agent was at work.
+    pub accept_config: bool,
     /// More budget, other limits and inputs, and the reason.
     pub changes: Changes,
 }
@@ -133,6 +137,7 @@ impl Engine {
             observed: git::repository_top(&repo).unwrap_or(&repo).display().to_string(),
             own: workflow_files_in_repo(&workflow, &workflow_folders, &repo),
             base: git::head(&repo),
+            config: Some(config::digest(&repo)),
         }));
         let at = wall();
         let mut run_state = RunState::default();
@@ -205,7 +210,18 @@ impl Engine {
         let facts = if run_state.ended.is_some() {
             vec![self.reopening(&workflow, &run_state, changed, changes, &options.by)?]
         } else {
-            self.resume_events(&workflow, &run_state, &repo, changed, changes)?
+            let config = config::digest(&repo);
+            if !run_state.attempts.is_empty()
+                && !options.accept_config
+                && run_state.config.as_ref().is_some_and(|before| *before != config)
+            {
+                lease.release()?;
+                return Err(Error::ConfigChanged { run });
+            }
+            let DecidedBy { by, from } = options.by.clone();
+            let config = Some(config);
+            let resumed = Resumed { by, from, agents: changed, changes, config };
+            self.resume_events(&workflow, &run_state, &repo, resumed)?
         };
         announce_containment(&launcher, &*observer);
         let workspaces = self.sweep_workspaces(&run_state, &repo, &*observer);
@@ -304,13 +320,9 @@ impl Engine {
         match self.acquire(&run) {
             Ok((lease, mut run_state)) => {
                 let workflow = self.workflow(&run_state)?;
-                let mut facts = self.resume_events(
-                    &workflow,
-                    &run_state,
-                    Path::new(&run_state.repo),
-                    BTreeMap::new(),
-                    Changes::default(),
-                )?;
+                let resumed = Resumed { by: by.clone(), from: from.clone(), ..Resumed::default() };
+                let repo = Path::new(&run_state.repo);
+                let mut facts = self.resume_events(&workflow, &run_state, repo, resumed)?;
                 facts.push(Event::CancelRequested { by, from });
                 // Open workspaces are discarded first; the run ends when they are gone.
                 while !facts.is_empty() {

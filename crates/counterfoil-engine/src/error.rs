@@ -51,6 +51,14 @@ pub enum Error {
         /// The missing folder.
         repo: PathBuf,
     },
+    /// The configuration changed while an agent was at work, and nobody has looked at it since.
+    #[error(
+        "counterfoil.toml changed since run {run} began, and the run was interrupted while an agent could write it; look at the file, then resume the run with --accept-config"
+    )]
+    ConfigChanged {
+        /// The run's id.
+        run: String,
+    },
     /// An event cannot be read by this version.
     #[error(
         "event {seq} of run {run} cannot be read: {why}; use the version that wrote it, or a newer one"

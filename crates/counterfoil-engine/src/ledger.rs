@@ -191,7 +191,7 @@ impl Ledger {
         match event {
             Event::RunStarted(started) => self.assigned.clone_from(&started.agents),
             // Applies from here on; earlier claims keep the program of that time.
-            Event::RunResumed { agents, .. } => self.assigned.extend(agents.clone()),
+            Event::RunResumed(resumed) => self.assigned.extend(resumed.agents.clone()),
             Event::RunReopened(reopened) => self.assigned.extend(reopened.agents.clone()),
             Event::FrameOpened { frame, parent, item, .. } => {
                 let above =

@@ -6,6 +6,7 @@ mod checks;
 mod decided_by;
 mod outcome;
 mod reopened;
+mod started;
 
 pub use attempt::{AttemptOutcome, ChangedFiles, Channel, Ended, RejectedPart, Reply, Usage};
 pub use builtin::BuiltinStep;
@@ -13,8 +14,9 @@ pub use checks::{CheckDefinition, CheckProgram, CheckReport, CheckStatus, Planne
 pub use decided_by::{DecidedBy, Origin};
 pub use outcome::{Cause, Outcome};
 pub use reopened::{Changes, Reopened};
+pub use started::{Resumed, Started};
 
-use crate::workflow::{Budget, End, FailureKind, Form};
+use crate::workflow::{End, FailureKind, Form};
 use counterfoil_contract::claim::ClaimReport;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -41,16 +43,7 @@ pub enum Event {
     /// The run started.
     RunStarted(Box<Started>),
     /// A process resumed the run.
-    RunResumed {
-        /// The process that resumed it.
-        by: String,
-        /// The agents that are assigned to another program from here on.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        agents: BTreeMap<String, AssignedAgent>,
-        /// What changes from here on.
-        #[serde(default, skip_serializing_if = "Changes::is_empty")]
-        changes: Changes,
-    },
+    RunResumed(Box<Resumed>),
     /// A run that had ended was reopened.
     RunReopened(Box<Reopened>),
     /// The driver checked whether the files that a step needs exist, and read how its checks are
@@ -330,7 +323,7 @@ impl Event {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::RunStarted(_) => "run-started",
-            Self::RunResumed { .. } => "run-resumed",
+            Self::RunResumed(_) => "run-resumed",
             Self::RunReopened(_) => "run-reopened",
             Self::ContextChecked { .. } => "context-checked",
             Self::AttemptStarted { .. } => "attempt-started",
@@ -360,40 +353,6 @@ impl Event {
             Self::RunEnded { .. } => "run-ended",
         }
     }
-}
-
-/// The facts with which a run starts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Started {
-    /// The id of the run.
-    pub run: String,
-    /// The workflow's name.
-    pub workflow: String,
-    /// The workflow's version.
-    pub version: u32,
-    /// The hash of the bundle.
-    pub bundle: String,
-    /// The version of the decision rules.
-    pub decide: u32,
-    /// The inputs of the run.
-    pub inputs: Map<String, Value>,
-    /// The programs that are assigned to the agents, by agent.
-    pub agents: BTreeMap<String, AssignedAgent>,
-    /// The budget of the run.
-    pub budget: Budget,
-    /// The repository.
-    pub repo: String,
-    /// The folder whose files are observed: the top of the git repository, or the folder of the run
-    /// itself without git. Empty in runs of earlier versions.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub observed: String,
-    /// The files of the workflow that are in the repository, as relative paths. No agent may change
-    /// them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub own: Vec<String>,
-    /// The commit at HEAD; none outside of git, or before the first commit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base: Option<String>,
 }
 
 /// The program that is assigned to an agent of the workflow.

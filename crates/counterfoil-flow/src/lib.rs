@@ -42,8 +42,8 @@ pub use decide::{
 pub use event::{
     AskedQuestion, AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, Changes,
     Channel, CheckDefinition, CheckProgram, CheckReport, CheckStatus, DECIDE, DecidedBy, Ended,
-    Event, Origin, Outcome, PlannedChecks, PlannedItem, RejectedPart, Reopened, Reply, Started,
-    TransitionTaken, Usage, WorkspaceLifetime,
+    Event, Origin, Outcome, PlannedChecks, PlannedItem, RejectedPart, Reopened, Reply, Resumed,
+    Started, TransitionTaken, Usage, WorkspaceLifetime,
 };
 pub use fan_out::{FanOut, Item, ItemStatus};
 pub use finding::{Code, Finding, UnknownCode, render};

@@ -61,6 +61,9 @@ pub struct RunState {
     /// The commit at HEAD when the run started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
+    /// The digest of the project's configuration when the run started or was resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
     /// The outcomes of the checks before the first step, by name; none before they were run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_checks: Option<BTreeMap<String, CheckReport>>,
@@ -135,7 +138,7 @@ impl RunState {
     pub fn apply(&mut self, event: &Event, at: i64) {
         let resting = self.is_resting();
         // Time does not count while nothing is in progress, or if the clock went back.
-        let is_pause = matches!(event, Event::RunResumed { .. } | Event::RunReopened(_));
+        let is_pause = matches!(event, Event::RunResumed(_) | Event::RunReopened(_));
         if self.seq > 0 && !resting && !is_pause {
             self.usage.wall_ms += u64::try_from(at.saturating_sub(self.last_at)).unwrap_or(0);
         }
@@ -143,10 +146,13 @@ impl RunState {
         self.seq += 1;
         match event {
             Event::RunStarted(started) => self.start(started, at),
-            Event::RunResumed { agents, changes, .. } => {
+            Event::RunResumed(resumed) => {
                 self.stopped = None;
-                self.agents.extend(agents.clone());
-                self.change(changes);
+                self.agents.extend(resumed.agents.clone());
+                self.change(&resumed.changes);
+                if resumed.config.is_some() {
+                    self.config.clone_from(&resumed.config);
+                }
             }
             Event::RunReopened(reopened) => self.reopen(reopened),
             Event::ContextChecked { frame, missing, checks } => {
@@ -315,6 +321,7 @@ impl RunState {
         self.repo.clone_from(&started.repo);
         self.own.clone_from(&started.own);
         self.base.clone_from(&started.base);
+        self.config.clone_from(&started.config);
         (self.started_at, self.last_at) = (at, at);
     }
 

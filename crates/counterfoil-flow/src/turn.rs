@@ -4,11 +4,10 @@
 
 use crate::artifact::{Rendering, rendered_by};
 use crate::decide::{AttemptRequest, Command, FileCheck, WorkspaceOp, decide, used_up};
-use crate::event::{AssignedAgent, Changes, Event};
+use crate::event::{Event, Resumed};
 use crate::run_state::{Phase, RunState};
 use crate::workflow::Workflow;
 use serde::Serialize;
-use std::collections::BTreeMap;
 
 /// The checker bounds every cycle, so a turn with more steps than this is a bug.
 const MAX_STEPS: usize = 100_000;
@@ -119,16 +118,14 @@ fn time_used_up(run: &RunState, now: i64) -> Option<String> {
 /// lost. `changed` lists the files that a lost attempt wrote, given its id and its frame.
 pub fn resume_facts(
     run: &RunState,
-    by: String,
-    agents: BTreeMap<String, AssignedAgent>,
-    changes: Changes,
+    resumed: Resumed,
     mut changed: impl FnMut(&str, &str) -> Vec<String>,
 ) -> Vec<Event> {
     let lost = run.attempts.iter().map(|(attempt, frame)| Event::AttemptLost {
         attempt: attempt.clone(),
         changed: changed(attempt, frame),
     });
-    std::iter::once(Event::RunResumed { by, agents, changes }).chain(lost).collect()
+    std::iter::once(Event::RunResumed(Box::new(resumed))).chain(lost).collect()
 }
 
 impl Turn {

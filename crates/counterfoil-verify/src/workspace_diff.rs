@@ -7,6 +7,7 @@ use counterfoil_workspace::snapshot::{Change, Changes, Snapshot, Snapshotter};
 use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 /// The maximum number of changed files whose tests are compared.
@@ -94,9 +95,20 @@ impl WorkspaceDiff {
     /// Why the changes cannot be determined, if they cannot: one of the two snapshots failed.
     pub fn unobservable_reason(&self) -> Option<&str> {
         let is_failed = |snapshot: &&Snapshot| snapshot.id.is_none();
-        let snapshot = std::iter::once(&self.before).chain(&self.now).find(is_failed)?;
+        let failed = std::iter::once(&self.before).chain(&self.now).find(is_failed);
         // The last note is the reason for the failure.
-        Some(snapshot.notes.last().map_or("the workspace cannot be read", String::as_str))
+        let reason = failed.map(|snapshot| {
+            snapshot.notes.last().map_or("the workspace cannot be read", String::as_str)
+        });
+        // What is in a folder that could be read before may have changed.
+        let hides =
+            |now: &&Snapshot| now.unreadable.difference(&self.before.unreadable).count() > 0;
+        reason.or_else(|| {
+            self.now
+                .as_ref()
+                .filter(hides)
+                .map(|_| "a folder cannot be read any more, and what is in it may have changed")
+        })
     }
 
     /// Takes a new snapshot and computes the changes.
@@ -262,8 +274,14 @@ impl RunStart for WorkspaceDiff {
         let top = self.snapshotter.top().to_owned();
         let paths: Vec<PathBuf> = files.iter().map(|(path, _)| top.join(path)).collect();
         let now = self.now.as_ref().ok_or("the workspace cannot be read")?;
+        // Nothing is overwritten that could not be written again.
+        for path in &paths {
+            let content = self.snapshotter.content(now, path);
+            content.map_err(|error| format!("{}: {error}", path.display()))?;
+        }
         // A process that is killed while the files are put back leaves this for the next one.
         now.save_with_paths(&kept, &paths).map_err(|error| error.to_string())?;
+        in_use().insert(kept);
         let mut failed = Vec::new();
         for ((_, merged), path) in files.iter().zip(&paths) {
             match merged {
@@ -277,20 +295,38 @@ impl RunStart for WorkspaceDiff {
             }
         }
         let Some((path, why)) = failed.into_iter().next() else { return Ok(()) };
-        let _ = self.put_forward();
-        Err(format!("{}: {why}", path.display()))
+        let mut problem = format!("{}: {why}", path.display());
+        for (path, why) in self.put_forward() {
+            problem.push_str(&format!("; {} is as when the run began: {why}", path.display()));
+        }
+        Err(problem)
     }
 
     fn put_forward(&mut self) -> Vec<(PathBuf, String)> {
         self.is_fresh = false;
         let Some((_, kept)) = &self.run_start else { return Vec::new() };
-        put_forward(&mut self.snapshotter, kept)
+        let failed = restore_kept(&mut self.snapshotter, kept);
+        in_use().remove(kept);
+        failed
     }
 }
 
-/// Undoes what was put back to the start of the run for a check, if a process was killed meanwhile.
-/// Returns the files that could not be written, with the reasons.
+/// The files that keep what this process has put back, while its checks run.
+fn in_use() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    static IN_USE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Undoes what another process put back to the start of the run for a check, if it was killed
+/// meanwhile. Returns the files that could not be written, with the reasons.
 pub fn put_forward(snapshotter: &mut Snapshotter, kept: &Path) -> Vec<(PathBuf, String)> {
+    if !kept.exists() || in_use().contains(kept) {
+        return Vec::new();
+    }
+    restore_kept(snapshotter, kept)
+}
+
+fn restore_kept(snapshotter: &mut Snapshotter, kept: &Path) -> Vec<(PathBuf, String)> {
     let Some((now, paths)) = snapshotter.load_with_paths(kept) else { return Vec::new() };
     let failed = snapshotter.restore(&now, &paths);
     if failed.is_empty() {

@@ -24,7 +24,6 @@ use counterfoil_process::contain::Launcher;
 use counterfoil_verify::claims::CheckCache;
 use counterfoil_verify::protect::WriteRules;
 use counterfoil_workspace::git::programs::{self, GitPrograms};
-use counterfoil_workspace::git::{GitError, repository_top};
 use counterfoil_workspace::snapshot::Snapshot;
 use counterfoil_workspace::workspaces::Workspaces;
 use counterfoil_workspace::{Durability, save_json};
@@ -181,12 +180,21 @@ impl WorkerContext {
         }
     }
 
+    /// Whether an agent has worked in this run, in this process or an earlier one.
+    fn has_run_start(&self) -> bool {
+        self.run_start.get().is_some() || self.run_start_file().exists()
+    }
+
+    fn run_start_file(&self) -> PathBuf {
+        crate::verification::baselines(&self.state, &self.run).join("run-start")
+    }
+
     /// The repository when the run began: before the first agent. It blocks.
     fn run_start(&self) -> &Snapshot {
         self.run_start.get_or_init(|| {
             let folder = self.work_folder(&self.repo);
             trust_programs(&self.repo, &folder.baselines.join("git-programs"));
-            let file = folder.baselines.join("run-start");
+            let file = self.run_start_file();
             let mut tree = self.snapshots.take(&folder);
             let start = tree.load(&file).unwrap_or_else(|| {
                 let start = tree.snapshot();
@@ -253,6 +261,10 @@ impl WorkerContext {
     /// Opens, merges or discards a workspace and returns the fact for the run. It is safe to repeat
     /// an operation that was performed before, partly or completely. It blocks.
     pub fn workspace_op(&self, op: &WorkspaceOp) -> Event {
+        if self.has_run_start() {
+            // Git runs what it ran then, also in a process that resumes the run with this.
+            self.run_start();
+        }
         let published = self.published.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let perform = || perform_workspace_op(&self.workspaces, &self.run, op, &published);
         if op.kind != WorkspaceOpKind::Merge {
@@ -321,24 +333,18 @@ impl WorkerContext {
 
 /// Remembers what git of the repository runs when the run begins: nothing else of it is run later.
 fn trust_programs(repo: &Path, file: &Path) {
-    if repository_top(repo).is_none() {
-        return;
-    }
     let kept = std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let programs = kept.map_or_else(
         || {
-            let programs = GitPrograms::read(repo)?;
+            let programs = GitPrograms::read(repo).map_err(|error| error.to_string())?;
             if let Err(error) = save_json(file, Durability::Unsynced, &programs) {
                 tracing::warn!(%error, "the settings of git cannot be kept");
             }
-            Ok::<_, GitError>(programs)
+            Ok(programs)
         },
         Ok,
     );
-    match programs {
-        Ok(programs) => programs::trust(repo, programs),
-        Err(error) => tracing::warn!(%error, "the settings of git cannot be read"),
-    }
+    programs::trust(repo, programs);
 }
 
 /// Performs an attempt to its end: an agent session, a command, or a built-in step.
@@ -352,8 +358,9 @@ pub async fn perform(
     let AttemptRequest { attempt: id, first, work, .. } = start;
     let marker = format!("{}/{id}", worker.run);
     let folder = worker.folder(work.workspace());
-    // Commands of the workflow may set the project up before the first agent.
-    if matches!(work, AttemptWork::Agent(_)) {
+    // Commands of the workflow may set the project up before the first agent. After it, the start
+    // counts for all work, also in a process that resumes the run with a check or a commit.
+    if matches!(work, AttemptWork::Agent(_)) || worker.has_run_start() {
         let first = worker.clone();
         let looked = tokio::task::spawn_blocking(move || drop(first.run_start().id.clone()));
         let notice = |line: &str| context.notice(line);
@@ -406,7 +413,16 @@ pub async fn perform(
                 }
             }
             let scratch = worker.scratch(&id);
-            let place = worker.check_place(&folder, &marker);
+            let mut place = worker.check_place(&folder, &marker);
+            // While the agent is at work, what a check finds is not kept: another process of the
+            // agent can change files while it runs, and change them back.
+            place.cache = Arc::default();
+            let rules =
+                WriteRules::new(work.writes.as_deref(), &work.protect, &worker.workflow_files);
+            match rules {
+                Ok(rules) => place.rules = Some(Arc::new(rules)),
+                Err(error) => return AttemptResult::failed(&id, error.to_string()),
+            }
             let server =
                 worker.check_server(&*agent, &work, &scratch, place, &guard, &context).await;
             let input = AttemptInput {

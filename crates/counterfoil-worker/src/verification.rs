@@ -10,7 +10,9 @@ use crate::agent_attempt::{FinalObservation, Verifier};
 use crate::contracts::ContractLookup;
 use counterfoil_agents::agent::BoxFuture;
 use counterfoil_contract::Contract;
-use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Evidence, Verdict};
+use counterfoil_contract::claim::{
+    ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim, Evidence, Verdict,
+};
 use counterfoil_contract::text::{display_path, join_limited};
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::Launcher;
@@ -154,8 +156,13 @@ impl WorkspaceVerifier {
         let scope = &self.scope;
         let mut reports = Vec::new();
         if scope.protection != ClaimPolicy::Ignore {
+            // A protected file that cannot be restored would count in the steps that follow: it may
+            // say which checks there are.
+            let is_stuck =
+                !observation.unrestored.is_empty() && observation.concurrent_writer.is_none();
+            let policy = if is_stuck { ClaimPolicy::Require } else { scope.protection };
             // A repair answers for the new violations only; the other policies count all of them.
-            let breaches = if scope.protection == ClaimPolicy::Require {
+            let breaches = if policy == ClaimPolicy::Require {
                 &observation.fresh
             } else {
                 &observation.breaches
@@ -165,7 +172,7 @@ impl WorkspaceVerifier {
                 breaches,
                 &observation.restored,
                 &observation.unrestored,
-                scope.protection,
+                policy,
                 some,
             );
             if !observation.by_checks.is_empty() {
@@ -198,6 +205,27 @@ fn unobservable(report: ClaimReport, why: &str) -> ClaimReport {
     }
     let reason = format!("the changes cannot be determined: {why}");
     ClaimReport { verdict: Verdict::Unverifiable, reason, evidence: Vec::new(), ..report }
+}
+
+/// What was verified about changed files does not hold any more if a check changed files, too: the
+/// agent may have written what the check runs.
+fn overtaken_by_checks(reports: &mut [ClaimReport]) {
+    use ClaimKind::{
+        Command, Commands, Count, FilesAdded, FilesChanged, FilesDeleted, FilesModified,
+        FilesRenamed,
+    };
+    let is_stale = |report: &ClaimReport| {
+        matches!(report.kind, Command | Commands | Count) && report.verdict == Verdict::Stale
+    };
+    let Some(check) = reports.iter().find(|report| is_stale(report)) else { return };
+    let reason = format!("files changed after this was verified: {}", check.reason);
+    let about_files = [FilesModified, FilesAdded, FilesDeleted, FilesRenamed, FilesChanged];
+    for report in reports.iter_mut() {
+        if report.verdict == Verdict::Verified && about_files.contains(&report.kind) {
+            report.verdict = Verdict::Stale;
+            report.reason.clone_from(&reason);
+        }
+    }
 }
 
 /// The report of a claim that could not be verified because observing the workspace failed. Such a
@@ -278,6 +306,7 @@ impl Verifier for WorkspaceVerifier {
                     report.evidence.push(Evidence::new("note", error.clone()));
                 }
             }
+            overtaken_by_checks(&mut reports);
             self.observation = Some(observation);
             if scope.claims.iter().any(claims::runs_command) {
                 self.observe_again(WorkspaceObservation::update_after_checks).await;

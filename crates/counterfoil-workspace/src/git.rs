@@ -25,6 +25,8 @@ use std::time::{Duration, Instant};
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
 /// How many bytes a command may write to stdout before it is killed, unless it sets another limit.
 const DEFAULT_MAX_OUTPUT: u64 = 1 << 30;
+/// The length of a file that contains a path.
+const MAX_POINTER: u64 = 1 << 16;
 /// How many bytes of stderr are kept.
 const MAX_STDERR: u64 = 4000;
 /// Settings that keep git from running programs of the repository (hooks, monitors) and from
@@ -52,7 +54,7 @@ pub fn repository_top(folder: &Path) -> Option<&Path> {
                 return Some(above);
             }
         } else if git.symlink_metadata().is_ok() {
-            let named = std::fs::read(&git).ok()?;
+            let named = read_pointer(&git)?;
             let named = named.strip_prefix(b"gitdir: ")?.trim_ascii_end();
             return is_repository(&above.join(OsStr::from_bytes(named))).then_some(above);
         }
@@ -67,14 +69,23 @@ pub fn common_folder(top: &Path) -> Option<PathBuf> {
     let git = if git.is_dir() {
         git
     } else {
-        let named = std::fs::read(&git).ok()?;
+        let named = read_pointer(&git)?;
         top.join(OsStr::from_bytes(named.strip_prefix(b"gitdir: ")?.trim_ascii_end()))
     };
-    let common = match std::fs::read(git.join("commondir")) {
-        Ok(named) => git.join(OsStr::from_bytes(named.trim_ascii_end())),
-        Err(_) => git,
+    let pointer = git.join("commondir");
+    let common = if pointer.symlink_metadata().is_ok() {
+        git.join(OsStr::from_bytes(read_pointer(&pointer)?.trim_ascii_end()))
+    } else {
+        git
     };
     common.canonicalize().ok()
+}
+
+/// Reads a file of git that contains a path. Nothing else than a small regular file is opened, which
+/// an agent may have put in its place.
+pub(crate) fn read_pointer(path: &Path) -> Option<Vec<u8>> {
+    let meta = path.metadata().ok()?;
+    (meta.is_file() && meta.len() < MAX_POINTER).then(|| std::fs::read(path).ok()).flatten()
 }
 
 /// Whether a git folder has what git requires of one. That of a worktree shares the rest with the

@@ -129,6 +129,8 @@ pub struct Snapshot {
     pub taken: SystemTime,
     /// What could not be determined, and why.
     pub notes: Vec<String>,
+    /// Folders that could not be read. What is in them is not part of the snapshot.
+    pub unreadable: BTreeSet<PathBuf>,
     data: Arc<SnapshotData>,
 }
 
@@ -258,18 +260,26 @@ impl Snapshotter {
 
     /// Reads the files that a look found to be different, and compares them with the base.
     fn finish_look(&mut self, start: &mut Start, look: Look, taken: SystemTime) -> Snapshot {
-        let Look { mut unread, gone, settled, notes: more, too_large } = look;
+        let Look { mut unread, gone, settled, notes: more, unreadable, too_large } = look;
         let mut notes: Vec<String> = self.notes.iter().chain(&start.notes).cloned().collect();
         notes.extend(more);
         let (top, base) = (self.top.clone(), start.base.clone());
         if too_large {
-            notes.push(format!(
-                "too much to read: more than {} files or {} GiB; changes cannot be determined",
-                look::MAX_FILES,
-                read_files::MAX_TOTAL_READ >> 30
-            ));
+            // In a repository, only what git does not know counts.
+            notes.push(if base.repos.is_empty() {
+                format!(
+                    "too much to read: more than {} files or {} GiB; changes cannot be determined",
+                    look::MAX_FILES,
+                    read_files::MAX_TOTAL_READ >> 30
+                )
+            } else {
+                format!(
+                    "too much to read: more than {} files and folders that are not tracked; changes cannot be determined",
+                    look::MAX_ENTRIES
+                )
+            });
             let data = SnapshotData { top, base, too_large, ..SnapshotData::default() };
-            return Snapshot { id: None, taken, notes, data: Arc::new(data) };
+            return Snapshot { id: None, taken, notes, unreadable, data: Arc::new(data) };
         }
         // Only a filter could compare these later, so their bytes are read now.
         let mut filtered = BTreeSet::new();
@@ -303,7 +313,7 @@ impl Snapshotter {
         }
         let data = SnapshotData { top, base, entries, too_large };
         let id = Some(self.fingerprint(&data));
-        Snapshot { id, taken, notes, data: Arc::new(data) }
+        Snapshot { id, taken, notes, unreadable, data: Arc::new(data) }
     }
 
     /// Learns from git what the work tree is compared with, or from an earlier process.

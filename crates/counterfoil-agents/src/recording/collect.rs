@@ -45,7 +45,7 @@ impl<'w> Recorder<'w> {
     pub fn on_event(&mut self, event: &Event, at: i64) {
         match event {
             Event::RunStarted(started) => self.assigned.extend(started.agents.clone()),
-            Event::RunResumed { agents, .. } => self.assigned.extend(agents.clone()),
+            Event::RunResumed(resumed) => self.assigned.extend(resumed.agents.clone()),
             Event::RunReopened(reopened) => self.assigned.extend(reopened.agents.clone()),
             Event::AttemptStarted { attempt, path, agent: Some(agent), n, contract, .. } => {
                 let (rules, quotes) = self.rules_and_quotes(attempt);

@@ -122,7 +122,7 @@ impl RunDriver {
 }
 
 /// Whether a run works in this repository.
-fn works_in(journal: &Journal, run: &str, repo: &str) -> bool {
+pub(crate) fn works_in(journal: &Journal, run: &str, repo: &str) -> bool {
     let mut same = false;
     let _ = journal.visit(run, 1, |row| {
         if let Ok(Event::RunStarted(started)) = serde_json::from_slice(&row.body) {

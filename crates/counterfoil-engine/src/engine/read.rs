@@ -1,11 +1,13 @@
 //! Reads runs: their events, their state, their report and their claims.
 
 use super::Engine;
+use crate::driver::works_in;
 use crate::error::Error;
 use crate::ledger::Ledger;
 use crate::run_report::{Reopening, RunReport, RunReportBuilder};
 use counterfoil_flow::{Bundle, Event, RunState, Workflow, reload};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 impl Engine {
     /// The report of a run, with all its attempts.
@@ -17,6 +19,19 @@ impl Engine {
         let run = self.journal.resolve(run)?;
         let run_state = self.run_state(&run)?;
         self.report_of(&run_state)
+    }
+
+    /// A run that a process drives in a folder at this moment.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be read.
+    pub fn live_run_in(&self, repo: &Path) -> Result<Option<String>, Error> {
+        let repo = repo.display().to_string();
+        // No run has an empty id, and none has events of that time: those that are driven are left.
+        let live = self.journal.concurrent_runs("", i64::MAX)?;
+        let found = live.into_iter().find(|run| works_in(&self.journal, &run.id, &repo));
+        Ok(found.map(|run| run.id))
     }
 
     /// How often a run was reopened after it had ended, and the last time.

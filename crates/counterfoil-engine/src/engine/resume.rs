@@ -9,8 +9,8 @@ use crate::journal::{self, Lease};
 use crate::run_inputs::check_inputs;
 use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_flow::{
-    AssignedAgent, Changes, DECIDE, DecidedBy, Event, History, Request, RunState, Workflow,
-    artifact_paths, named_limits, resume_facts,
+    AssignedAgent, Changes, DECIDE, DecidedBy, Event, History, Request, Resumed, RunState,
+    Workflow, artifact_paths, named_limits, resume_facts,
 };
 use counterfoil_process::sweep;
 use counterfoil_worker::{RUN_CHECK_MARKER, SCRATCH};
@@ -105,10 +105,11 @@ impl Engine {
         workflow: &Workflow,
         run_state: &RunState,
         repo: &Path,
-        agents: BTreeMap<String, AssignedAgent>,
-        changes: Changes,
+        mut resumed: Resumed,
     ) -> Result<Vec<Event>, Error> {
-        let by = format!("process {}", std::process::id());
+        if resumed.by.is_empty() {
+            resumed.by = format!("process {}", std::process::id());
+        }
         let mut began = BTreeMap::new();
         if !run_state.attempts.is_empty() {
             self.each_event_of(&run_state.run, &["attempt-started"], |event, at| {
@@ -120,7 +121,7 @@ impl Engine {
         let published = artifact_paths(workflow, run_state);
         // The attempts that used it are gone.
         let _ = std::fs::remove_dir_all(self.journal.folder().join(SCRATCH).join(&run_state.run));
-        let facts = resume_facts(run_state, by, agents, changes, |attempt, frame| {
+        let facts = resume_facts(run_state, resumed, |attempt, frame| {
             let marker = format!("{}/{attempt}", run_state.run);
             sweep(&marker);
             sweep(&format!("{marker}{RUN_CHECK_MARKER}"));

@@ -217,7 +217,7 @@ impl Stats {
                 self.runs += 1;
                 self.assigned.clone_from(&started.agents);
             }
-            Event::RunResumed { agents, .. } => self.assigned.extend(agents.clone()),
+            Event::RunResumed(resumed) => self.assigned.extend(resumed.agents.clone()),
             Event::RunReopened(reopened) => self.assigned.extend(reopened.agents.clone()),
             Event::AttemptStarted { attempt, agent: Some(agent), contract, .. } => {
                 let program = self.assigned.get(agent);

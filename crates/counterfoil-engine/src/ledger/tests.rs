@@ -58,6 +58,7 @@ fn began(players: &[(&str, &str, Option<&str>)]) -> Event {
         observed: String::new(),
         own: Vec::new(),
         base: None,
+        config: None,
     }))
 }
 

@@ -24,7 +24,7 @@ use self::core::{DriverCore, SnapshotCore};
 use crate::dice::Dice;
 use crate::memory_driver::core::MemoryRun;
 use counterfoil_contract::Registry;
-use counterfoil_flow::{Changes, Event};
+use counterfoil_flow::{Event, Resumed};
 use journal::Journal;
 use run::{Fault, Run, Tally};
 use shapes::Made;
@@ -193,14 +193,8 @@ fn an_append_under_an_old_lease_changes_nothing() {
     let old = journal.acquire();
     let new = journal.acquire();
     journal.send_message(Event::CancelRequested { by: "somebody".to_owned(), from: None });
-    let events = [(
-        Event::RunResumed {
-            by: "old".to_owned(),
-            agents: BTreeMap::new(),
-            changes: Changes::default(),
-        },
-        1,
-    )];
+    let events =
+        [(Event::RunResumed(Box::new(Resumed { by: "old".to_owned(), ..Resumed::default() })), 1)];
     let batch = || journal::Batch { events: &events, snapshot: Some(Vec::new()), consumed: &[1] };
     assert!(journal.append(old, batch()).is_err());
     assert!(journal.rows.is_empty() && journal.snapshot.is_none() && journal.inbox.len() == 1);

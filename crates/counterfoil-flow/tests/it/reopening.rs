@@ -46,6 +46,7 @@ impl Play {
             observed: String::new(),
             own: Vec::new(),
             base: None,
+            config: None,
         }));
         let mut play = Self {
             workflow,

@@ -3,7 +3,7 @@
 
 use counterfoil_contract::{Definition, Registry};
 use counterfoil_flow::{
-    AttemptOutcome, Budget, Changes, DECIDE, Ended, Event, Outcome, RunState, Started, Turn,
+    AttemptOutcome, Budget, DECIDE, Ended, Event, Outcome, Resumed, RunState, Started, Turn,
     Workflow, check, resume_facts, turn,
 };
 use serde_json::Map;
@@ -45,6 +45,7 @@ impl Timed {
             observed: String::new(),
             own: Vec::new(),
             base: None,
+            config: None,
         }));
         let mut timed = Self { workflow, run: RunState::default() };
         let turned = timed.turn(vec![started], 1000);
@@ -97,13 +98,11 @@ fn a_resumed_run_has_the_rest_of_its_time() {
     timed.turn(vec![Event::RunStopped { reason: "stopped".to_owned() }], 1200);
     let facts = resume_facts(
         &timed.run,
-        "process 2".to_owned(),
-        BTreeMap::new(),
-        Changes::default(),
+        Resumed { by: "process 2".to_owned(), ..Resumed::default() },
         |_, _| Vec::new(),
     );
     assert!(
-        matches!(&facts[..], [Event::RunResumed { .. }, Event::AttemptLost { attempt, .. }] if attempt == "work#1"),
+        matches!(&facts[..], [Event::RunResumed(_), Event::AttemptLost { attempt, .. }] if attempt == "work#1"),
         "{facts:?}"
     );
     let resumed = timed.turn(facts, 50_000);

@@ -6,11 +6,10 @@ pub(crate) mod play;
 
 use counterfoil_contract::claim::{ClaimMatch, ClaimPolicy, Verdict};
 use counterfoil_flow::{
-    AgentWork, AttemptOutcome, Changes, Event, FailureKind, Outcome, WorkspaceOpKind,
+    AgentWork, AttemptOutcome, Event, FailureKind, Outcome, Resumed, WorkspaceOpKind,
 };
 use play::{Play, items, one, report};
 use serde_json::json;
-use std::collections::BTreeMap;
 
 #[test]
 fn items_that_write_beside_each_other_work_in_worktrees_and_are_folded_in_the_order_they_began() {
@@ -220,11 +219,7 @@ fn a_run_that_is_cancelled_drops_what_is_open_and_one_that_is_stopped_keeps_it()
     play.tell([Event::RunStopped { reason: "stop".to_owned() }]);
     assert!(play.workspace_ops().is_empty());
     cancelled("all/a/make#1", &mut play);
-    play.tell([Event::RunResumed {
-        by: "me".to_owned(),
-        agents: BTreeMap::new(),
-        changes: Changes::default(),
-    }]);
+    play.tell([Event::RunResumed(Box::new(Resumed { by: "me".to_owned(), ..Resumed::default() }))]);
     assert_eq!(play.started(), [("all/a/make#2", Some("all/a#1"))]);
     assert_eq!(play.workspace_ops(), [(WorkspaceOpKind::Open, "all/b#1")]);
     play.tell([Event::CancelRequested { by: "me".to_owned(), from: None }]);
@@ -530,11 +525,7 @@ fn a_retry_is_told_what_was_observed_and_answers_for_the_first_attempt() {
     let prompt = &play.agent().prompt;
     assert!(prompt.contains("the last attempt at this step, `files`: files differs"), "{prompt}");
     play.tell([
-        Event::RunResumed {
-            by: "me".to_owned(),
-            agents: BTreeMap::new(),
-            changes: Changes::default(),
-        },
+        Event::RunResumed(Box::new(Resumed { by: "me".to_owned(), ..Resumed::default() })),
         Event::AttemptLost { attempt: "work#2".to_owned(), changed: Vec::new() },
     ]);
     assert_eq!(play.turn.attempts[0].first, "work#1", "also after a crash");

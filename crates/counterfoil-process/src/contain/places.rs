@@ -111,6 +111,10 @@ pub(super) fn places(around: &Surroundings) -> Vec<Place> {
         .filter(|(path, own)| {
             let above = path.ancestors().skip(1).find_map(|above| access.get(above));
             let above = above.copied().unwrap_or(Access::Read);
+            // Nothing is visible in an empty folder anyway.
+            if (above, **own) == (Access::Private, Access::Hidden) {
+                return false;
+            }
             above != **own || **own == Access::Private || (**own == Access::Write && pinned(path))
         })
         .map(|(path, access)| Place {

@@ -23,7 +23,11 @@ pub(super) struct TrustedPrograms {
 /// began. A hook that was changed or removed would have judged the commit, so there is none then.
 pub(super) fn trusted_programs(folder: &Path) -> Result<TrustedPrograms, String> {
     let changes = programs::changes(folder)
-        .map_err(|error| format!("the settings of git cannot be read: {error}"))?;
+        .map_err(|error| format!("the settings of git cannot be used: {error}"))?;
+    let Some(changes) = changes else {
+        // No agent has worked in this run.
+        return Ok(TrustedPrograms { overrides: Vec::new(), hooks: None, notes: Vec::new() });
+    };
     let list = |names: &BTreeSet<String>| join_limited(names.iter().map(String::as_str), MAX_NAMES);
     if !changes.lost_hooks.is_empty() {
         return Err(format!(
@@ -38,19 +42,14 @@ pub(super) fn trusted_programs(folder: &Path) -> Result<TrustedPrograms, String>
             "settings of git that changed since the run began were not used: {names}"
         ));
     }
-    let moved = changes.settings.contains("core.hookspath");
-    let hooks = if changes.new_hooks.is_empty() && !moved {
-        None
-    } else {
-        if !changes.new_hooks.is_empty() {
-            let names = list(&changes.new_hooks);
-            notes.push(format!("hooks that are new since the run began were not run: {names}"));
-        }
-        Some(
-            hooks_folder(&changes.kept_hooks)
-                .map_err(|error| format!("hooks cannot be run: {error}"))?,
-        )
-    };
+    if !changes.new_hooks.is_empty() {
+        let names = list(&changes.new_hooks);
+        notes.push(format!("hooks that are new since the run began were not run: {names}"));
+    }
+    // A folder of its own in any case: what is added to the repository's later is not run either.
+    let hooks = hooks_folder(&changes.kept_hooks)
+        .map_err(|error| format!("hooks cannot be run: {error}"))?;
+    let hooks = Some(hooks);
     Ok(TrustedPrograms { overrides: changes.overrides, hooks, notes })
 }
 

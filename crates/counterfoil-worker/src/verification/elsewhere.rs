@@ -74,7 +74,7 @@ impl KnownWork {
 pub(super) struct Elsewhere {
     main: WorkFolder,
     before: Snapshot,
-    refs: Option<Refs>,
+    refs: Result<Option<Refs>, String>,
 }
 
 impl Elsewhere {
@@ -83,7 +83,7 @@ impl Elsewhere {
         let mut tree = pool.take(&main);
         let before = tree.snapshot();
         pool.give_back(&main.folder, tree);
-        let refs = Refs::read(&main.folder).ok().flatten();
+        let refs = Refs::read(&main.folder).map_err(|error| error.to_string());
         Self { main, before, refs }
     }
 
@@ -93,24 +93,36 @@ impl Elsewhere {
         let now = tree.snapshot();
         let changes = tree.changes(&self.before, &now);
         pool.give_back(&self.main.folder, tree);
+        let mut notes = Vec::new();
+        if let Some(unknown) = [&self.before, &now].into_iter().find(|look| look.id.is_none()) {
+            let why = unknown.notes.last().map_or("", String::as_str);
+            notes.push(format!("what changed outside of the worktree is not known: {why}"));
+        }
         let merged = known.merged.lock().unwrap_or_else(PoisonError::into_inner);
         let others = changes.files.keys().filter(|path| !merged.contains(*path));
         let paths: Vec<String> = others.map(|path| display_path(path)).collect();
         drop(merged);
-        let mut notes = Vec::new();
         if !paths.is_empty() {
             let paths = join_limited(paths, MAX_LISTED);
             notes.push(format!(
                 "changed outside of the worktree while it worked, by it or by somebody else: {paths}"
             ));
         }
-        if let (Some(before), Ok(Some(now))) = (&self.refs, Refs::read(&self.main.folder)) {
-            let moved = before.moved(&now);
-            if !moved.is_empty() {
-                let moved = join_limited(moved, MAX_LISTED);
-                notes.push(format!(
-                    "refs moved while it worked, by it or by somebody else: {moved}"
-                ));
+        let now = Refs::read(&self.main.folder).map_err(|error| error.to_string());
+        match (&self.refs, &now) {
+            (Ok(before), Ok(now)) => {
+                let (before, now) =
+                    (before.clone().unwrap_or_default(), now.clone().unwrap_or_default());
+                let moved = before.moved(&now);
+                if !moved.is_empty() {
+                    let moved = join_limited(moved, MAX_LISTED);
+                    notes.push(format!(
+                        "refs moved while it worked, by it or by somebody else: {moved}"
+                    ));
+                }
+            }
+            (Err(why), _) | (_, Err(why)) => {
+                notes.push(format!("whether refs moved while it worked is not known: {why}"));
             }
         }
         notes

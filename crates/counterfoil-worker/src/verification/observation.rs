@@ -9,6 +9,7 @@ use counterfoil_verify::config::NOISE;
 use counterfoil_verify::inventory::TestDelta;
 use counterfoil_verify::protect::ForbiddenChange;
 use counterfoil_verify::workspace_diff::{WorkspaceDiff, put_forward};
+use counterfoil_workspace::git::programs;
 use counterfoil_workspace::snapshot::{Change, Settings, Snapshot, Snapshotter, StartFiles};
 use counterfoil_workspace::workspaces::readable_name;
 use counterfoil_workspace::{Durability, save_json};
@@ -84,12 +85,9 @@ impl SnapshotterPool {
         for ours in scope.published() {
             tree.exclude(ours);
         }
-        let put_back = scope.put_back_file();
-        if put_back.exists() {
-            // A process was killed while it ran a check with files from the start of the run.
-            for (path, why) in put_forward(&mut tree, &put_back) {
-                tracing::warn!(path = %path.display(), why, "a file is as when the run began");
-            }
+        // A process may have been killed while it ran a check with files from the start of the run.
+        for (path, why) in put_forward(&mut tree, &scope.put_back_file()) {
+            tracing::warn!(path = %path.display(), why, "a file is as when the run began");
         }
         tree
     }
@@ -302,6 +300,11 @@ fn refs_now(scope: &AttemptScope) -> CommitsBefore {
     }
     match Refs::read(&scope.folder.folder) {
         Ok(refs) => {
+            if refs.is_none() && programs::had_repository(&scope.folder.folder) {
+                // It may come back with commits from before.
+                let why = "there was no repository any more before the step";
+                return CommitsBefore::Unknown(why.to_owned());
+            }
             let refs = refs.unwrap_or_default();
             if let Err(error) = save_json(&scope.refs_file(), Durability::Unsynced, &refs) {
                 tracing::warn!(%error, "the refs before the step cannot be kept for a retry");

@@ -5,7 +5,8 @@
 use super::{GitCommand, GitError, common_folder, repository_top};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -59,18 +60,55 @@ const PLAIN_COMMANDS: [&str; 14] = [
     "ls-tree",
     "show-ref",
 ];
-/// How many files of the hooks folder are looked at.
-const MAX_HOOK_FILES: usize = 1000;
+/// The names of hooks. Git runs nothing else of the folder by itself.
+const HOOKS: [&str; 28] = [
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+    "p4-prepare-changelist",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-receive",
+    "post-rewrite",
+    "post-update",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "pre-receive",
+    "prepare-commit-msg",
+    "proc-receive",
+    "push-to-checkout",
+    "reference-transaction",
+    "sendemail-validate",
+    "update",
+];
+/// How many other files beside the hooks are looked at. Hooks may source them.
+const MAX_FILES_BESIDE: usize = 1000;
+/// The largest hook that is trusted.
+const MAX_HOOK_BYTES: u64 = 256 << 20;
 
 /// What git of a repository runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitPrograms {
     /// The values of each setting, by its name.
     settings: BTreeMap<String, Vec<String>>,
-    /// The folder with the hooks.
-    hooks_folder: PathBuf,
-    /// The digest of each executable hook.
-    hooks: BTreeMap<String, String>,
+    /// The git folder that all worktrees share, from the top; none without a repository.
+    common: Option<PathBuf>,
+    /// The folder with the hooks, from the top; none without a repository.
+    hooks_folder: Option<PathBuf>,
+    /// The digest of each executable hook; none if it is too large to be trusted.
+    hooks: BTreeMap<String, Option<String>>,
+    /// The digest of each other file beside the hooks.
+    beside: BTreeMap<String, Option<String>>,
 }
 
 /// What changed since the start of the run.
@@ -82,7 +120,7 @@ pub struct ProgramChanges {
     pub settings: BTreeSet<String>,
     /// Hooks that are new. They are not run.
     pub new_hooks: BTreeSet<String>,
-    /// Hooks that were changed or removed.
+    /// Hooks that were changed or removed, and files beside them.
     pub lost_hooks: BTreeSet<String>,
     /// The unchanged hooks.
     pub kept_hooks: BTreeMap<String, PathBuf>,
@@ -95,30 +133,76 @@ impl ProgramChanges {
     }
 }
 
-/// What the git of repositories ran at the start of the runs of this process, by the common git
-/// folder.
-static TRUSTED: LazyLock<Mutex<HashMap<PathBuf, GitPrograms>>> = LazyLock::new(Mutex::default);
+/// The repository of a run, as it was when the run began.
+#[derive(Clone, Debug)]
+struct TrustedRepository {
+    /// The folder that the run works in, or the top of its repository.
+    top: PathBuf,
+    /// What its git ran; an error if that could not be read.
+    programs: Result<GitPrograms, String>,
+}
 
-/// Remembers what the git of a repository may run from now on.
-pub fn trust(folder: &Path, programs: GitPrograms) {
-    if let Some(common) = common(folder) {
-        TRUSTED.lock().unwrap_or_else(PoisonError::into_inner).insert(common, programs);
+impl TrustedRepository {
+    /// The git folder that all worktrees share; none if there was no repository.
+    fn common(&self) -> Option<PathBuf> {
+        Some(self.top.join(self.programs.as_ref().ok()?.common.as_ref()?))
     }
 }
 
-/// What changed in the repository around a folder since [`trust`] was called for it.
+/// The repositories of the runs of this process.
+static TRUSTED: LazyLock<Mutex<Vec<TrustedRepository>>> = LazyLock::new(Mutex::default);
+
+/// Remembers what the git of the repository around a folder may run from now on. Where there is no
+/// repository yet, it is what git runs in one without settings of its own.
+pub fn trust(folder: &Path, programs: Result<GitPrograms, String>) {
+    let top = top(folder);
+    let mut trusted = TRUSTED.lock().unwrap_or_else(PoisonError::into_inner);
+    trusted.retain(|known| known.top != top);
+    trusted.push(TrustedRepository { top, programs });
+}
+
+/// What changed in the repository around a folder since [`trust`] was called for it. None if it never
+/// was.
 ///
 /// # Errors
 ///
-/// Git cannot read its settings.
-pub fn changes(folder: &Path) -> Result<ProgramChanges, GitError> {
-    let trusted = common(folder).and_then(|common| {
-        TRUSTED.lock().unwrap_or_else(PoisonError::into_inner).get(&common).cloned()
-    });
-    match trusted {
-        Some(start) => Ok(start.changes(&GitPrograms::read(folder)?)),
-        None => Ok(ProgramChanges::default()),
+/// Git cannot read its settings, could not when the run began, or there is another repository than
+/// then.
+pub fn changes(folder: &Path) -> Result<Option<ProgramChanges>, GitError> {
+    let Some(trusted) = trusted(folder) else { return Ok(None) };
+    let refuse = |reason: String| GitError::NotRun { command: "config".to_owned(), reason };
+    let before = trusted.common();
+    let start = trusted.programs.map_err(|why| {
+        refuse(format!("its settings could not be read when the run began ({why})"))
+    })?;
+    if before.is_some() && before != common(folder) {
+        let reason = "the git folder is another one than when the run began".to_owned();
+        return Err(refuse(reason));
     }
+    Ok(Some(start.changes(&trusted.top, &GitPrograms::read(folder)?)))
+}
+
+/// Whether there was a repository around a folder when [`trust`] was called.
+pub fn had_repository(folder: &Path) -> bool {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let trusted = TRUSTED.lock().unwrap_or_else(PoisonError::into_inner);
+    trusted.iter().any(|known| folder.starts_with(&known.top) && known.common().is_some())
+}
+
+/// What is remembered of the repository around a folder. A worktree shares the git folder; otherwise
+/// the place counts, so that a git folder that was moved or exchanged is noticed.
+fn trusted(folder: &Path) -> Option<TrustedRepository> {
+    let (top, common) = (top(folder), common(folder));
+    let trusted = TRUSTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let shares = |known: &&TrustedRepository| common.is_some() && known.common() == common;
+    let found = trusted.iter().find(shares);
+    found.or_else(|| trusted.iter().find(|known| known.top == top)).cloned()
+}
+
+/// The top of the repository around a folder, else the folder, without symbolic links.
+fn top(folder: &Path) -> PathBuf {
+    let top = repository_top(folder).unwrap_or(folder);
+    top.canonicalize().unwrap_or_else(|_| top.to_owned())
 }
 
 /// The settings that a command of ours needs, so that git runs what it ran at the start.
@@ -126,7 +210,7 @@ pub(super) fn overrides(folder: &Path, command: &str) -> Result<Vec<String>, Git
     if PLAIN_COMMANDS.contains(&command) {
         return Ok(Vec::new());
     }
-    changes(folder).map(|changes| changes.overrides)
+    Ok(changes(folder)?.map(|changes| changes.overrides).unwrap_or_default())
 }
 
 impl GitPrograms {
@@ -151,15 +235,25 @@ impl GitPrograms {
             }
         }
         let hooks_folder = match settings.get("core.hookspath").and_then(|all| all.last()) {
-            Some(path) => repository_top(folder).unwrap_or(folder).join(expand_home(path)),
-            None => common(folder).unwrap_or_default().join("hooks"),
+            Some(path) => Some(top(folder).join(expand_home(path))),
+            None => common(folder).map(|common| common.join("hooks")),
         };
-        let hooks = read_hooks(&hooks_folder);
-        Ok(Self { settings, hooks_folder, hooks })
+        let hooks = hooks_folder.as_deref().map(read_hooks).unwrap_or_default();
+        let beside = hooks_folder.as_deref().filter(|_| !hooks.is_empty()).map(read_beside);
+        // From the top, so that a repository can be moved while a run waits.
+        let top = top(folder);
+        let from_top = |path: PathBuf| path.strip_prefix(&top).map(Path::to_owned).unwrap_or(path);
+        Ok(Self {
+            settings,
+            common: common(folder).map(from_top),
+            hooks_folder: hooks_folder.map(from_top),
+            hooks,
+            beside: beside.unwrap_or_default(),
+        })
     }
 
-    /// What is different now.
-    fn changes(&self, now: &Self) -> ProgramChanges {
+    /// What is different now, given the top of the repository.
+    fn changes(&self, top: &Path, now: &Self) -> ProgramChanges {
         let mut changes = ProgramChanges::default();
         let keys: BTreeSet<&String> = self.settings.keys().chain(now.settings.keys()).collect();
         for key in keys {
@@ -174,26 +268,21 @@ impl GitPrograms {
                 None => changes.overrides.push(format!("{key}={}", without_value(key))),
             }
         }
-        let names: BTreeSet<&String> = self.hooks.keys().chain(now.hooks.keys()).collect();
-        for name in names {
-            match (self.hooks.get(name), now.hooks.get(name)) {
-                (Some(was), Some(is)) if was == is && self.hooks_folder == now.hooks_folder => {
-                    changes.kept_hooks.insert(name.clone(), self.hooks_folder.join(name));
-                }
-                (Some(was), _) => {
-                    // The folder may be another one now. The hook counts where it was.
-                    let path = self.hooks_folder.join(name);
-                    if digest(&path).as_ref() == Some(was) {
-                        changes.kept_hooks.insert(name.clone(), path);
-                    } else {
-                        changes.lost_hooks.insert(name.clone());
-                    }
-                }
-                (None, _) => {
-                    changes.new_hooks.insert(name.clone());
-                }
+        // The folder may be another one now. A hook counts where it was.
+        let is_same = |name: &String, was: &Option<String>| {
+            let path = self.hooks_folder.as_ref().map(|folder| top.join(folder).join(name));
+            path.filter(|path| was.is_some() && digest(path) == *was)
+        };
+        for (name, was) in &self.hooks {
+            match is_same(name, was) {
+                Some(path) => drop(changes.kept_hooks.insert(name.clone(), path)),
+                None => drop(changes.lost_hooks.insert(name.clone())),
             }
         }
+        let beside = self.beside.iter().filter(|(name, was)| is_same(name, was).is_none());
+        changes.lost_hooks.extend(beside.map(|(name, _)| name.clone()));
+        let new = now.hooks.keys().filter(|name| !self.hooks.contains_key(*name));
+        changes.new_hooks.extend(new.cloned());
         changes
     }
 }
@@ -233,21 +322,44 @@ fn expand_home(path: &str) -> PathBuf {
     }
 }
 
-fn read_hooks(folder: &Path) -> BTreeMap<String, String> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let named = entries.take(MAX_HOOK_FILES).filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        (!name.ends_with(".sample")).then_some(())?;
-        Some((name, digest(&entry.path())?))
-    });
-    named.collect()
+fn read_hooks(folder: &Path) -> BTreeMap<String, Option<String>> {
+    let hooks = HOOKS.iter().map(|name| (*name, folder.join(name)));
+    let executable = hooks.filter(|(_, path)| is_executable(path));
+    executable.map(|(name, path)| (name.to_owned(), digest(&path))).collect()
 }
 
-/// The digest of an executable file; none if it is not one.
+/// The other files in the folder of hooks, without the examples of git.
+fn read_beside(folder: &Path) -> BTreeMap<String, Option<String>> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let is_other = !name.ends_with(".sample") && !HOOKS.contains(&name.as_str());
+        (is_other && entry.path().is_file()).then(|| (name, entry.path()))
+    });
+    files.take(MAX_FILES_BESIDE).map(|(name, path)| (name, digest(&path))).collect()
+}
+
+fn is_executable(path: &Path) -> bool {
+    let meta = std::fs::metadata(path);
+    meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// The digest of a regular file; none if it is not one, too large, or cannot be read.
 fn digest(path: &Path) -> Option<String> {
     let meta = std::fs::metadata(path).ok()?;
-    if !meta.is_file() || meta.permissions().mode() & 0o111 == 0 || meta.len() > 16 << 20 {
+    if !meta.is_file() || meta.len() > MAX_HOOK_BYTES {
         return None;
     }
-    Some(hex::encode(Sha256::digest(std::fs::read(path).ok()?)))
+    let mut hash = Sha256::new();
+    let mut file = std::fs::File::open(path).ok()?.take(MAX_HOOK_BYTES);
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        match file.read(&mut buffer).ok()? {
+            0 => break,
+            read => hash.update(buffer.get(..read)?),
+        }
+    }
+    // Whether it is run is part of what it is.
+    let mode = meta.permissions().mode() & 0o111;
+    Some(format!("{}-{mode:o}", hex::encode(hash.finalize())))
 }

@@ -2,9 +2,8 @@
 
 use super::git::{FsCapabilities, Git, RepositoryLocation};
 use super::repo_path::{canonicalize_existing, normalize};
-use crate::git::GitError;
+use crate::git::{GitError, read_pointer};
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +50,7 @@ pub(super) fn git_dir_of(folder: &Path) -> Option<PathBuf> {
     if meta.is_symlink() && git.is_dir() {
         return git.canonicalize().ok();
     }
-    let named = (meta.is_file() && meta.len() < 1 << 16).then(|| fs::read(&git).ok()).flatten()?;
+    let named = read_pointer(&git)?;
     let named = named.strip_prefix(b"gitdir: ")?;
     let named = named.strip_suffix(b"\n").unwrap_or(named);
     let dir = folder.join(OsStr::from_bytes(named.strip_suffix(b"\r").unwrap_or(named)));

@@ -10,7 +10,7 @@ use ignore::{DirEntry, ParallelVisitor, ParallelVisitorBuilder, WalkBuilder, Wal
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
@@ -18,9 +18,11 @@ use std::time::SystemTime;
 /// The largest number of files that are not part of the base.
 pub(super) const MAX_FILES: usize = 200_000;
 /// The largest number of entries, including folders and unreadable ones, without those of the base.
-const MAX_ENTRIES: usize = 4 * MAX_FILES;
+pub(super) const MAX_ENTRIES: usize = 4 * MAX_FILES;
 /// How many folders that cannot be read are named.
 const MAX_NAMED: usize = 3;
+/// How many folders that cannot be read are remembered.
+const MAX_UNREADABLE: usize = 1000;
 
 /// What is known of a work tree, and what is not to be looked at.
 pub(super) struct Known<'a> {
@@ -45,8 +47,10 @@ pub(super) struct Look {
     pub(super) gone: Vec<RepoPath>,
     /// Files of the base that are now known to be equal to it.
     pub(super) settled: Vec<(usize, Identity)>,
-    /// Folders that could not be read, and why.
+    /// Why folders could not be read.
     pub(super) notes: Vec<String>,
+    /// The folders that could not be read.
+    pub(super) unreadable: BTreeSet<PathBuf>,
     /// There is too much to read.
     pub(super) too_large: bool,
 }
@@ -182,6 +186,10 @@ impl ParallelVisitor for Visitor<'_> {
                 let is_gone = error.io_error().is_some_and(super::read_files::is_gone);
                 if !is_gone {
                     self.found.failed += 1;
+                    if self.found.look.unreadable.len() < MAX_UNREADABLE {
+                        let path = path_of(&error).unwrap_or(looker.known.top);
+                        self.found.look.unreadable.insert(path.to_owned());
+                    }
                     if self.found.failed <= MAX_NAMED {
                         self.found.look.notes.push(error.to_string());
                     }
@@ -262,8 +270,20 @@ impl Drop for Visitor<'_> {
         let Found { look, failed } = std::mem::take(&mut self.found);
         all.look.unread.extend(look.unread);
         all.look.settled.extend(look.settled);
+        all.look.unreadable.extend(look.unreadable);
         let room = MAX_NAMED.saturating_sub(all.look.notes.len());
         all.look.notes.extend(look.notes.into_iter().take(room));
         all.failed += failed;
+    }
+}
+
+/// The path that an error of the walk is about.
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => {
+            path_of(err)
+        }
+        _ => None,
     }
 }

@@ -94,7 +94,8 @@ impl Revision {
         let data = SnapshotData { top, base, ..SnapshotData::default() };
         let id = Some(snapshotter.fingerprint(&data));
         notes.splice(0..0, snapshotter.notes.iter().cloned());
-        let snapshot = Snapshot { id, taken, notes, data: Arc::new(data) };
+        let unreadable = std::collections::BTreeSet::new();
+        let snapshot = Snapshot { id, taken, notes, unreadable, data: Arc::new(data) };
         Ok(Self { snapshotter, snapshot, committed_at })
     }
 }

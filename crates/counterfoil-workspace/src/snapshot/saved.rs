@@ -7,6 +7,7 @@ use super::start::base_id;
 use super::{Snapshot, Snapshotter};
 use crate::{Durability, save_json};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +29,8 @@ struct Saved {
     base: String,
     entries: Vec<(RepoPath, PathState)>,
     too_large: bool,
+    #[serde(default)]
+    unreadable: BTreeSet<PathBuf>,
     /// The paths that the snapshot was saved for.
     #[serde(default)]
     paths: Vec<PathBuf>,
@@ -59,6 +62,7 @@ impl Snapshot {
             base: base_id(&self.data.base),
             entries: entries.map(|(path, state)| (path.clone(), state.clone())).collect(),
             too_large: self.data.too_large,
+            unreadable: self.unreadable.clone(),
             paths: paths.to_vec(),
         };
         save_json(path, Durability::Unsynced, &saved)
@@ -79,9 +83,9 @@ impl Snapshotter {
         if saved.version != VERSION || saved.top != self.top || saved.base != base_id(&base) {
             return None;
         }
-        let Saved { id, taken, notes, top, entries, too_large, paths, .. } = saved;
+        let Saved { id, taken, notes, top, entries, too_large, unreadable, paths, .. } = saved;
         let data = SnapshotData { top, base, entries: entries.into_iter().collect(), too_large };
-        Some((Snapshot { id, taken, notes, data: Arc::new(data) }, paths))
+        Some((Snapshot { id, taken, notes, unreadable, data: Arc::new(data) }, paths))
     }
 }
 

@@ -173,6 +173,10 @@ pub(crate) struct ResumeArgs {
     #[arg(long = "limit", value_name = "NAME=N", value_parser = parse_limit)]
     pub(crate) limits: Vec<(String, u64)>,
 
+    /// Accept counterfoil.toml although it changed while an agent was at work
+    #[arg(long)]
+    pub(crate) accept_config: bool,
+
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
 

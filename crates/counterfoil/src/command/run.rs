@@ -67,6 +67,12 @@ pub(crate) fn start_run(
     format: RunFormat,
 ) -> Result<RunReport> {
     let engine = state_folder::open(state)?;
+    // It would look like somebody else's work in the folder, for which the agent is not to blame.
+    if let Some(run) = engine.live_run_in(&options.repo)? {
+        let why = format!("run {run} is at work in the same folder");
+        person::require_outside_of_attempts("run")
+            .with_context(|| format!("{why}; name another folder with --repo and --state"))?;
+    }
     drive_and_report(&engine, location, format, |observer, stop| {
         engine.start(options, observer, stop)
     })
@@ -81,6 +87,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
         limits: args.limits.iter().cloned().collect(),
         inputs: args.inputs.clone(),
         because: args.because.clone(),
+        accept_config: args.accept_config,
     };
     resume_run(&args.location, &args.run, &args.agents, &takeup, args.format)
 }
@@ -92,6 +99,7 @@ pub(crate) struct Takeup {
     limits: BTreeMap<String, u64>,
     inputs: Vec<(String, String)>,
     because: String,
+    accept_config: bool,
 }
 
 /// Continues a run.
@@ -123,7 +131,15 @@ pub(crate) fn resume_run(
         because: takeup.because.trim().to_owned(),
     };
     let by = person::current();
-    let options = ResumeOptions { named, rest, environment, repo, by, changes };
+    let options = ResumeOptions {
+        named,
+        rest,
+        environment,
+        repo,
+        by,
+        accept_config: takeup.accept_config,
+        changes,
+    };
     let report = drive_and_report(&engine, location, format, |observer, stop| {
         engine.resume(run, &options, observer, stop)
     })?;

@@ -115,7 +115,7 @@ impl EventFormatter {
                     timestamp(at)
                 ));
             }
-            Event::RunResumed { .. } => {
+            Event::RunResumed(_) => {
                 self.started_at = run.started_at;
                 return Some(format!(
                     "run {} of {} resumed, {}",

@@ -25,6 +25,7 @@ fn output(folder: &Path, arguments: &[&str]) -> (String, String) {
     let output = Command::new(PROGRAM)
         .args(arguments)
         .env("COUNTERFOIL_STATE", ".counterfoil")
+        .env("XDG_DATA_HOME", "/dev/null/data")
         .current_dir(folder)
         .output()
         .unwrap();

@@ -76,11 +76,11 @@ fn what_was_said_before_a_run_was_recast_was_said_by_whoever_played_then() {
         version: None,
     };
     let agents = BTreeMap::from([("worker".to_owned(), player)]);
-    let resumed = Event::RunResumed {
+    let resumed = Event::RunResumed(Box::new(counterfoil_flow::Resumed {
         by: "somebody".to_owned(),
         agents,
-        changes: counterfoil_flow::Changes::default(),
-    };
+        ..counterfoil_flow::Resumed::default()
+    }));
     let before = attempt("work", 1, Accepted, vec![refuted("files")], &[]);
     let after = attempt("work", 2, Accepted, vec![verified("files", FilesChanged)], &[]);
     let start = began(&[("worker", "command:agent", Some("small"))]);

@@ -1,7 +1,6 @@
 //! The events of a run, its state, and the next turn. No I/O.
 
-use counterfoil_flow::{Changes, Event, RunState, Turn, Workflow, resume_facts, turn};
-use std::collections::BTreeMap;
+use counterfoil_flow::{Event, Resumed, RunState, Turn, Workflow, resume_facts, turn};
 
 /// A run in memory.
 #[derive(Default)]
@@ -25,7 +24,7 @@ impl MemoryRun {
         if self.events.is_empty() {
             return vec![started.clone()];
         }
-        resume_facts(&self.run_state, by, BTreeMap::new(), Changes::default(), |_, _| Vec::new())
+        resume_facts(&self.run_state, Resumed { by, ..Resumed::default() }, |_, _| Vec::new())
     }
 
     /// Takes a turn and records its events.

@@ -83,6 +83,7 @@ impl MemoryDriver {
             observed: String::new(),
             own: Vec::new(),
             base: counterfoil_workspace::git::head(repo),
+            config: None,
         }))
     }
 

@@ -2,8 +2,7 @@
 
 use crate::memory_driver::core::MemoryRun;
 use crate::simulation::journal::Journal;
-use counterfoil_flow::{Changes, Event, RunState, Turn, Workflow, turn};
-use std::collections::BTreeMap;
+use counterfoil_flow::{Event, Resumed, RunState, Turn, Workflow, turn};
 
 /// The core of a driver. The simulation does the rest: it appends the events, performs the work and
 /// kills the driver at any point.
@@ -42,13 +41,9 @@ impl DriverCore for SnapshotCore {
             .attempts
             .keys()
             .map(|attempt| Event::AttemptLost { attempt: attempt.clone(), changed: Vec::new() });
-        std::iter::once(Event::RunResumed {
-            by,
-            agents: BTreeMap::new(),
-            changes: Changes::default(),
-        })
-        .chain(lost)
-        .collect()
+        std::iter::once(Event::RunResumed(Box::new(Resumed { by, ..Resumed::default() })))
+            .chain(lost)
+            .collect()
     }
 
     fn turn(&mut self, workflow: &Workflow, facts: Vec<Event>, now: i64) -> Turn {

@@ -2,7 +2,7 @@
 
 use crate::simulation::contracts::registry;
 use counterfoil_flow::{
-    AttemptOutcome, Budget, Changes, DECIDE, Ended, Event, Outcome, RunState, Started, Turn, Usage,
+    AttemptOutcome, Budget, DECIDE, Ended, Event, Outcome, Resumed, RunState, Started, Turn, Usage,
     Workflow, check, turn,
 };
 use serde_json::{Map, Value, json};
@@ -33,6 +33,7 @@ impl Play {
             observed: String::new(),
             own: Vec::new(),
             base: None,
+            config: None,
         }));
         let turn = play.tell([started]);
         (play, turn)
@@ -224,11 +225,7 @@ states:
     let lost =
         |attempt: &str| Event::AttemptLost { attempt: attempt.to_owned(), changed: Vec::new() };
     let turn = play.tell([
-        Event::RunResumed {
-            by: "me".to_owned(),
-            agents: BTreeMap::new(),
-            changes: Changes::default(),
-        },
+        Event::RunResumed(Box::new(Resumed { by: "me".to_owned(), ..Resumed::default() })),
         lost("all/a#1"),
         lost("all/b#1"),
     ]);

@@ -129,6 +129,7 @@ impl<'m, C: DriverCore> Run<'m, C> {
             observed: String::new(),
             own: Vec::new(),
             base: None,
+            config: None,
         }));
         let weather = if dice.percent(50) { Weather::Calm } else { Weather::Rough };
         let user = if dice.percent(85) { User::Answers } else { User::NeverAnswers };

@@ -129,6 +129,7 @@ fn started(workflow: &Workflow, dice: &mut Dice) -> Event {
         observed: String::new(),
         own: Vec::new(),
         base: None,
+        config: None,
     }))
 }
 

@@ -108,6 +108,7 @@ impl Play {
             observed: String::new(),
             own: Vec::new(),
             base: None,
+            config: None,
         }));
         let mut play = Self { workflow, run: RunState::default(), turn: Turn::default() };
         play.tell([started]);

@@ -55,6 +55,14 @@ fn the_work_tree_and_the_caches_are_writable_and_nothing_else() {
     assert_eq!(accesses(&usual(), &names), expected);
 }
 
+/// Nothing can be mounted over what is not visible.
+#[test]
+fn a_secret_in_a_folder_that_is_empty_anyway_is_left_out() {
+    let around = Surroundings { secrets: paths(&["/tmp/data/keys"]), ..usual() };
+    assert!(places(&around).iter().all(|place| !place.path.ends_with("keys")));
+    assert_eq!(accesses(&around, &["/tmp/data/keys/key"]), [Private]);
+}
+
 #[test]
 fn a_place_that_changes_nothing_is_left_out() {
     let listed = places(&usual());

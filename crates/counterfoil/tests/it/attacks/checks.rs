@@ -279,3 +279,15 @@ fn a_report_that_the_check_did_not_write_has_no_figures() {
         );
     }
 }
+
+/// What a check writes is the agent's work, if the agent wrote what the check runs.
+#[test]
+fn files_that_a_check_writes_are_not_covered_by_a_list_from_before() {
+    let script = [("t.sh", "test ! -f x.sh || sh x.sh\n")];
+    let project = project("[checks]\ntest = \"sh t.sh\"\n", &script);
+    let exec = "echo new > a.rs; echo 'echo evil > src/backdoor.rs' > x.sh";
+    project.write_script(&[says_tests_pass(&["a.rs", "x.sh"], exec)]);
+    let ran = project.run_script();
+    assert!(project.path("src/backdoor.rs").exists());
+    ran.assert_claim(0, "files", "stale", &["files changed after this was verified"]);
+}

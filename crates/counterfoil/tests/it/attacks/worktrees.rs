@@ -17,6 +17,11 @@ fn work_outside_of_the_worktree_is_seen() {
             "git update-ref refs/heads/other HEAD~0 && git branch evil",
             "refs moved while it worked, by it or by somebody else: refs/heads/evil",
         ),
+        (
+            "its refs, when git cannot be asked",
+            "git branch evil; echo '[broken' >> \"$MAIN/.git/config\"",
+            "whether refs moved while it worked is not known",
+        ),
     ] {
         let project = DirtyProject::new();
         project.write_workflow(

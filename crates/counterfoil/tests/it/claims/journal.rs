@@ -53,6 +53,7 @@ pub(crate) fn run_started(run: &str, workflow: &str, spec: &str, model: Option<&
         observed: String::new(),
         own: Vec::new(),
         base: None,
+        config: None,
     }))
 }
 

@@ -21,6 +21,7 @@ fn interrupted(project: &WorkflowProject) {
         .args(["run", "flow.yaml", "--format", "json", "--agent", "script:script.yaml"])
         .current_dir(project.path("."))
         .env("COUNTERFOIL_STATE", ".counterfoil")
+        .env("XDG_DATA_HOME", project.data())
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();

@@ -49,6 +49,7 @@ impl Clocked {
             observed: String::new(),
             own: Vec::new(),
             base: None,
+            config: None,
         }));
         let mut run = Self { workflow, fold: RunState::default(), turn: Turn::default(), now: 0 };
         run.tell(vec![started]);
