@@ -7,12 +7,17 @@
 
 mod parts;
 mod scripts;
+mod shell;
+mod tables;
+mod top_level;
 
 pub(crate) use scripts::{Scripts, scripts};
 
+use crate::inventory::parse::Language;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::path::Path;
 use std::sync::LazyLock;
+use top_level::Role;
 
 /// The names of files that steer checks, wherever they are. The list is in a file of its own because
 /// it names third-party products.
@@ -43,6 +48,12 @@ pub(crate) fn may_steer(path: &Path, scripts: &Scripts) -> bool {
     scripts.contains(path) || SETTINGS.is_match(path)
 }
 
+/// Whether a file has tests in a language in which it may also be run as a script, by its name.
+fn is_test_name(path: &Path) -> bool {
+    Language::from_path(path)
+        .is_some_and(|language| language != Language::Rust && language.is_collected(path))
+}
+
 /// How a changed file is put back, given its content at the start and now; none if it did not or does
 /// not exist.
 pub(crate) fn start_version(
@@ -54,12 +65,18 @@ pub(crate) fn start_version(
     if start == now || !may_steer(path, scripts) {
         return StartVersion::Same;
     }
-    if scripts.shadows.contains(path) {
-        return StartVersion::Whole;
+    // Before there was the file, there was no check to weaken.
+    if start.is_none() && scripts.runs(path) {
+        return StartVersion::Same;
     }
-    if scripts.runs(path) {
-        // Before there was a script, there was no check to weaken.
-        return if start.is_some() { StartVersion::Whole } else { StartVersion::Same };
+    let whole_if = |differs: bool| if differs { StartVersion::Whole } else { StartVersion::Same };
+    if scripts.contains(path) {
+        return match Language::from_path(path).filter(|_| is_test_name(path)) {
+            Some(language) if start.is_some() && now.is_some() => {
+                whole_if(top_level::differ(Role::Tests, language, start, now))
+            }
+            _ => StartVersion::Whole,
+        };
     }
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match name {

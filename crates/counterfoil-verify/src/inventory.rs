@@ -14,7 +14,7 @@ mod constant;
 mod delta;
 mod go;
 mod javascript;
-mod parse;
+pub(crate) mod parse;
 mod python;
 mod report;
 mod rust;

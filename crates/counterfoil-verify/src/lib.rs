@@ -8,5 +8,6 @@ pub mod config;
 pub mod inventory;
 pub mod protect;
 mod read_file;
+mod relative_path;
 pub mod workspace_diff;
 pub mod yaml;

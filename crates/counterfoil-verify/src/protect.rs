@@ -20,6 +20,7 @@ mod error;
 
 pub use error::{GlobProblem, RuleError};
 
+use crate::relative_path::normalize_or_climb;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Evidence, Verdict};
 use counterfoil_contract::text::{display_path, escape_control, join_limited, pluralize};
 use counterfoil_workspace::snapshot::{Change, Changes};
@@ -27,7 +28,7 @@ use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// The maximum number of globs in a list.
@@ -357,19 +358,8 @@ fn literal_prefix(glob: &str) -> Option<PathBuf> {
 /// A path without `.` and without `..` after a name. None for an absolute path and for one that
 /// names no file.
 fn normalize(path: &str) -> Option<PathBuf> {
-    let mut parts = PathBuf::new();
-    for part in Path::new(path).components() {
-        match part {
-            Component::Normal(name) => parts.push(name),
-            Component::CurDir => {}
-            Component::ParentDir if parts.file_name().is_some() => {
-                parts.pop();
-            }
-            Component::ParentDir => parts.push(".."),
-            Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    parts.file_name().is_some().then_some(parts)
+    let path = normalize_or_climb(Path::new(path));
+    (path.is_relative() && path.file_name().is_some()).then_some(path)
 }
 
 /// The report about forbidden changes. `restored` are the files that were restored, `failed` those

@@ -1,33 +1,34 @@
-//! Finds the scripts that a check runs: files of the repository that its command names as programs,
-//! and those that they run in turn.
+//! Finds the files that a check runs: those of the repository that its command executes, and the
+//! shell scripts that these run in turn.
+//!
+//! The rule: what is *executed* counts, and what is only *read* does not. Executed are a program with
+//! a path, the script that is given to an interpreter, directly or behind words such as `env -i` or
+//! `uv run`, what a shell reads from a pipe or a loop, and the files whose targets `make` and the like
+//! run. So do files that are named by an option such as `--config` or `--require`. Other arguments are
+//! what is checked: the test of `pytest tests/test_a.py` is changed together with the code.
+//!
+//! Which of the words behind an interpreter is the script depends on its options. A word that follows
+//! an option is the script only if such a file existed when the run began.
 
+use super::shell::{is_assignment, read_line, without_variable};
+use super::tables::{has, is_known, is_subcommand, maker_files};
 use crate::config::CheckCommand;
+use crate::relative_path::below_top;
 use globset::Glob;
 use serde_json::Value;
-use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 /// How many scripts are followed, and how deep.
 const MAX_SCRIPTS: usize = 64;
 const MAX_DEPTH: usize = 5;
 /// How many bytes of a script are searched for others.
 const MAX_SCRIPT_BYTES: usize = 1 << 20;
+/// How many files are looked for.
+const MAX_LOOKS: usize = 1000;
 
-/// Programs that run the file that is their first argument.
-const INTERPRETERS: &[&str] = &[
-    "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "python2", "pypy", "pypy3",
-    "node", "nodejs", "deno", "bun", "tsx", "ts-node", "ruby", "perl", "php", "lua", "pwsh",
-    "Rscript", "source", ".",
-];
-/// The interpreters of shell scripts.
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "source", "."];
-/// Words before a program that are not the program.
-const PREFIXES: &[&str] = &[
-    "env", "time", "exec", "command", "nice", "nohup", "sudo", "if", "then", "else", "elif", "do",
-    "while", "until", "!", "{", "(", "eval", "set",
-];
-/// Programs that run a script of a `package.json`.
-const PACKAGE_RUNNERS: &[&str] = &["npm", "yarn", "pnpm", "bun"];
+/// Reads a file of the repository as it was at the start of the run; none if there was none.
+pub(crate) type ReadAtStart<'a> = dyn FnMut(&Path) -> Result<Option<Vec<u8>>, String> + 'a;
 
 /// The files that a check runs, relative to the top of the repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,6 +39,10 @@ pub(crate) struct Scripts {
     globs: BTreeSet<String>,
     /// Files that would be run instead of an installed program.
     pub(crate) shadows: BTreeSet<PathBuf>,
+    /// Folders in which Python looks for modules before it looks at its own.
+    pub(super) module_folders: BTreeSet<PathBuf>,
+    /// Files without which there was no check when the run began.
+    pub(super) missing: BTreeSet<PathBuf>,
 }
 
 impl Scripts {
@@ -54,158 +59,440 @@ impl Scripts {
     }
 }
 
-/// The scripts of a check, relative to the top of the repository. `folder` is where the check runs,
-/// and `read` reads a file of the repository as it was at the start of the run.
+/// The scripts of a check, relative to the top of the repository. `folder` is where the check runs.
+///
+/// # Errors
+///
+/// A file cannot be read.
 pub(crate) fn scripts(
     run: &CheckCommand,
     folder: &Path,
-    read: &mut dyn FnMut(&Path) -> Option<Vec<u8>>,
-) -> Scripts {
-    let mut search = Search { found: Scripts::default(), read };
+    read: &mut ReadAtStart<'_>,
+) -> Result<Scripts, String> {
+    let mut search =
+        Search { found: Scripts::default(), read, seen: BTreeMap::new(), failure: None };
+    let mut place = Place { folder: folder.to_owned(), script: None };
     match run {
-        CheckCommand::Shell(line) => search.lines(line, folder, 0, true),
+        CheckCommand::Shell(line) => search.lines(line, place, 0, true),
         CheckCommand::Argv(argv) => {
-            let mut folder = folder.to_owned();
-            search.command(argv, &mut folder, 0, true);
+            let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
+            search.command(&argv, &mut place, 0, true);
         }
     }
-    search.found
+    match search.failure {
+        Some(why) => Err(why),
+        None => Ok(search.found),
+    }
 }
 
-struct Search<'a> {
+/// Where a command runs.
+#[derive(Clone)]
+struct Place {
+    folder: PathBuf,
+    /// The folder of the script that the command is in.
+    script: Option<PathBuf>,
+}
+
+struct Search<'a, 'r> {
     found: Scripts,
-    read: &'a mut dyn FnMut(&Path) -> Option<Vec<u8>>,
+    read: &'a mut ReadAtStart<'r>,
+    /// The files that were looked for.
+    seen: BTreeMap<PathBuf, Option<Vec<u8>>>,
+    failure: Option<String>,
 }
 
-impl Search<'_> {
+impl Search<'_, '_> {
+    /// A file as it was at the start.
+    fn content(&mut self, path: &Path) -> Option<&[u8]> {
+        if !self.seen.contains_key(path) {
+            if self.seen.len() >= MAX_LOOKS {
+                self.failure.get_or_insert_with(|| format!("it names more than {MAX_LOOKS} files"));
+                return None;
+            }
+            let content = (self.read)(path).unwrap_or_else(|why| {
+                let path = path.display();
+                self.failure.get_or_insert_with(|| {
+                    format!(
+                        "it runs {path}, and how it was when the run began cannot be read: {why}"
+                    )
+                });
+                None
+            });
+            self.seen.insert(path.to_owned(), content);
+        }
+        self.seen.get(path)?.as_deref()
+    }
+
+    fn existed(&mut self, path: &Path) -> bool {
+        self.content(path).is_some()
+    }
+
+    /// The files that a word can name, those that existed first.
+    fn named(&mut self, word: &str, place: &Place) -> Vec<PathBuf> {
+        let Some(name) = without_variable(word).filter(|name| !name.is_empty()) else {
+            return Vec::new();
+        };
+        let mut places = vec![place.folder.clone()];
+        if name != word {
+            places
+                .extend(place.script.iter().flat_map(|script| script.ancestors()).map(Into::into));
+            places.push(PathBuf::new());
+        }
+        let mut files: Vec<PathBuf> =
+            places.iter().filter_map(|place| below_top(&place.join(name))).collect();
+        files.dedup();
+        let existing: Vec<PathBuf> =
+            files.iter().filter(|file| self.existed(file)).cloned().collect();
+        if existing.is_empty() { files.into_iter().take(1).collect() } else { existing }
+    }
+
+    /// The files that a word names and that existed.
+    fn named_existing(&mut self, word: &str, place: &Place) -> Vec<PathBuf> {
+        let mut files = self.named(word, place);
+        files.retain(|file| self.existed(file));
+        files
+    }
+
     /// Searches the commands of shell lines. In a script that a check runs, other programs than
     /// shell scripts may be what is checked, so they do not count.
-    fn lines(&mut self, text: &str, folder: &Path, depth: usize, is_direct: bool) {
-        let mut folder = folder.to_owned();
-        let text = ["\"$PWD\"/", "${PWD}/", "$PWD/", "$(pwd)/"]
-            .iter()
-            .fold(text.to_owned(), |text, here| text.replace(here, ""));
-        let text = text.replace("\\\n", " ");
-        for line in text.lines() {
-            for part in commands(line) {
-                if let Some(words) = shlex::split(&part) {
-                    self.command(&words, &mut folder, depth, is_direct);
+    fn lines(&mut self, text: &str, mut place: Place, depth: usize, is_direct: bool) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        let mut outer = Vec::new();
+        for line in text.replace("\\\n", " ").lines() {
+            let read = read_line(line);
+            let parts: Vec<Vec<String>> =
+                read.commands.iter().filter_map(|part| shlex::split(part)).collect();
+            for words in &parts {
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                match words.as_slice() {
+                    ["("] => outer.push(place.clone()),
+                    [")"] => place = outer.pop().unwrap_or(place),
+                    words => self.command(words, &mut place, depth, is_direct),
                 }
             }
-            self.indirect(line, &folder, depth);
+            self.indirect(line, &parts, &place, depth);
+            for inner in read.substitutions {
+                self.lines(&inner, place.clone(), depth + 1, is_direct);
+            }
         }
     }
 
     /// Searches a line for files that shells run without their names: what is piped into a shell, and
-    /// what a loop gives to one.
-    fn indirect(&mut self, line: &str, folder: &Path, depth: usize) {
-        let parts: Vec<Vec<String>> =
-            commands(line).iter().filter_map(|part| shlex::split(part)).collect();
-        let program = |words: &Vec<String>| {
-            let skipped = |word: &&String| PREFIXES.contains(&word.as_str()) || word.contains('=');
-            let mut words = words.iter().skip_while(skipped);
-            let name = words.next().filter(|word| SHELLS.contains(&word.as_str()))?;
-            Some((name.clone(), words.find(|word| !word.starts_with('-')).cloned()))
+    /// what a loop or `find` gives to one.
+    fn indirect(&mut self, line: &str, parts: &[Vec<String>], place: &Place, depth: usize) {
+        let is_prefix = |word: &String| {
+            has("keywords", word)
+                || has("wrappers", word)
+                || is_assignment(word)
+                || word.starts_with(|c: char| c == '-' || c.is_ascii_digit())
         };
-        let shells: Vec<Option<String>> =
-            parts.iter().filter_map(program).map(|(_, script)| script).collect();
-        let reads_pipe = line.contains('|') && shells.contains(&None);
-        let reads_variable = shells.iter().flatten().any(|script| script.contains('$'));
-        if !reads_pipe && !reads_variable {
+        let mut scripts = Vec::new();
+        for words in parts {
+            for (at, _) in words.iter().enumerate().filter(|(_, word)| has("shells", word)) {
+                let is_executed = at > 0 && words[at - 1].starts_with("-exec");
+                if is_executed || words[..at].iter().all(is_prefix) {
+                    scripts.push(words[at + 1..].iter().find(|word| !word.starts_with('-')));
+                }
+            }
+        }
+        let reads_pipe = line.contains('|') && scripts.contains(&None);
+        let is_variable = |script: &&String| script.contains('$') || *script == "{}";
+        if !reads_pipe && !scripts.iter().flatten().any(is_variable) {
             return;
         }
-        for word in parts.iter().flatten().filter(|word| !word.starts_with(['-', '$', '<', '>'])) {
-            let path = folder.join(word.trim_start_matches("./"));
-            match normalize(&path) {
-                Some(path) if word.contains(['*', '?', '[']) => {
-                    self.found.globs.extend(path.to_str().map(str::to_owned));
+        for words in parts {
+            let is_find = words.first().is_some_and(|word| word == "find");
+            for word in words.iter().filter(|word| !word.starts_with(['-', '$', '<', '>'])) {
+                let path = place.folder.join(word);
+                match below_top(&path) {
+                    Some(path) if word.contains(['*', '?', '[']) => {
+                        self.found.globs.extend(path.to_str().map(str::to_owned));
+                    }
+                    Some(path) if is_find && word != "find" => {
+                        self.found.globs.extend(path.to_str().map(|path| format!("{path}/**")));
+                    }
+                    Some(path) if word.contains(['.', '/']) => self.add(&path, place, depth, true),
+                    _ => {}
                 }
-                Some(_) if word.contains(['.', '/']) => self.add(&path, folder, depth, true),
-                _ => {}
             }
         }
     }
 
-    fn command(&mut self, words: &[String], folder: &mut PathBuf, depth: usize, is_direct: bool) {
-        let mut words = words.iter().map(String::as_str).skip_while(|word| {
-            PREFIXES.contains(word) || word.contains('=') && !word.starts_with(['/', '.'])
-        });
-        let Some(mut program) = words.next() else { return };
-        if program == "timeout" {
-            let rest = words.by_ref().skip_while(|word| {
-                word.starts_with('-') || word.starts_with(|c: char| c.is_ascii_digit())
-            });
-            let rest: Vec<String> = rest.map(str::to_owned).collect();
-            return self.command(&rest, folder, depth, is_direct);
+    fn command(&mut self, words: &[&str], place: &mut Place, depth: usize, is_direct: bool) {
+        let mut words = words;
+        while let [first, rest @ ..] = words
+            && (has("keywords", first) || is_assignment(first))
+        {
+            if *first == "eval" {
+                return self.lines(&rest.join(" "), place.clone(), depth + 1, is_direct);
+            }
+            self.assignment(first, place);
+            words = rest;
         }
+        let [program, arguments @ ..] = words else { return };
         let name = program.rsplit('/').next().unwrap_or(program);
-        let arguments: Vec<&str> = words.collect();
-        let input = arguments.iter().position(|word| *word == "<");
-        let input = input.and_then(|at| arguments.get(at + 1)).copied();
-        let option = |names: &[&str]| {
-            let at = arguments.iter().position(|word| names.contains(word))?;
-            arguments.get(at + 1).copied()
+        let name = if name.starts_with("python") {
+            name.trim_end_matches(|c: char| c == '.' || c.is_ascii_digit())
+        } else {
+            name
         };
-        if program == "cd" {
-            if let Some(to) = arguments.first() {
-                *folder = folder.join(to);
+        if program.contains('/') && is_direct {
+            for path in self.named(program, place) {
+                self.add(&path, place, depth, true);
             }
-        } else if INTERPRETERS.contains(&name) && !program.contains("./") {
-            let is_shell = SHELLS.contains(&name);
-            if let Some(module) = option(&["-m"]).filter(|_| is_direct && !is_shell) {
-                // A file of that name is run instead of the installed module.
-                let module = module.replace('.', "/");
-                let names = ["", "/__main__", "/__init__"];
-                let files = names.map(|name| folder.join(format!("{module}{name}.py")));
-                self.found.shadows.extend(files.iter().filter_map(|file| normalize(file)));
+        }
+        let subcommand = arguments.iter().position(|word| is_subcommand(name, word));
+        if let Some(at) = arguments.iter().position(|word| *word == "<")
+            && let Some(input) = arguments.get(at + 1)
+            && has("interpreters", name)
+        {
+            let is_shell = has("shells", name);
+            for path in self.named(input, place).into_iter().filter(|_| is_direct || is_shell) {
+                self.add(&path, place, depth, is_shell);
+            }
+        } else if *program == "cd" {
+            self.change_folder(arguments, place);
+        } else if has("wrappers", name) {
+            self.wrapped(arguments, place, depth, is_direct);
+        } else if has("interpreters", name) {
+            self.interpreter(name, arguments, place, depth, is_direct);
+        } else if has("packages", name) && is_direct {
+            let at = option(arguments, &["--prefix", "-C", "--cwd", "--dir"]).unwrap_or(".");
+            self.package_scripts(&place.folder.join(at), depth);
+            if let Some(at) = subcommand {
+                self.wrapped(&arguments[at + 1..], place, depth, is_direct);
+            }
+        } else if let Some(at) = subcommand {
+            self.wrapped(&arguments[at + 1..], place, depth, is_direct);
+        } else if let Some(files) = maker_files(name).filter(|_| is_direct) {
+            self.maker(&files.collect::<Vec<_>>(), arguments, place, depth);
+            self.settings(name, arguments, place, depth);
+        } else if name == "run-parts" {
+            let folder = arguments.iter().rfind(|word| !word.starts_with('-'));
+            let folder = folder.and_then(|folder| below_top(&place.folder.join(folder)));
+            let glob = folder.and_then(|folder| Some(format!("{}/*", folder.to_str()?)));
+            self.found.globs.extend(glob);
+        } else if is_direct {
+            self.settings(name, arguments, place, depth);
+        }
+    }
+
+    /// Notes the folders of `PYTHONPATH`.
+    fn assignment(&mut self, word: &str, place: &Place) {
+        let Some(folders) = word.strip_prefix("PYTHONPATH=") else { return };
+        for folder in folders.split(':') {
+            let folder = without_variable(folder).unwrap_or(".");
+            self.search_modules(&place.folder.join(folder));
+        }
+    }
+
+    fn search_modules(&mut self, folder: &Path) {
+        // The name of a file makes the folder one that is not empty.
+        let folder = below_top(&folder.join("x")).and_then(|file| Some(file.parent()?.to_owned()));
+        self.found.module_folders.extend(folder);
+    }
+
+    fn change_folder(&mut self, arguments: &[&str], place: &mut Place) {
+        let Some(to) = arguments.iter().find(|word| !word.starts_with('-')) else { return };
+        let of_script = ["dirname", "BASH_SOURCE", "%/*"].iter().any(|sign| to.contains(sign));
+        let base = place.script.as_ref().filter(|_| of_script).unwrap_or(&place.folder);
+        match without_variable(to) {
+            Some(to) => place.folder = base.join(to),
+            None if of_script => place.folder = base.clone(),
+            // What a variable holds is not known here.
+            None => {}
+        }
+    }
+
+    /// The program that follows the options of another one.
+    fn wrapped(&mut self, words: &[&str], place: &mut Place, depth: usize, is_direct: bool) {
+        let (mut follows_option, mut skipped_value) = (false, false);
+        for (at, word) in words.iter().enumerate() {
+            let name = word.rsplit('/').next().unwrap_or(word);
+            if is_assignment(word) {
+                self.assignment(word, place);
+            } else if *word == "--" {
+                follows_option = false;
+            } else if word.starts_with('-') {
+                follows_option = true;
+            } else if is_known(name) {
+                return self.command(&words[at..], place, depth, is_direct);
+            } else if word.starts_with(|c: char| c.is_ascii_digit()) {
+                follows_option = false;
+            } else {
+                let existing = self.named_existing(word, place);
+                if existing.is_empty() && follows_option {
+                    // It may be the value of the option.
+                    (follows_option, skipped_value) = (false, true);
+                    continue;
+                }
+                if existing.is_empty() {
+                    return self.command(&words[at..], place, depth, is_direct);
+                }
+                // Behind a word that may be the program, it may be what is checked.
+                let is_executed =
+                    !(skipped_value && existing.iter().any(|file| super::is_test_name(file)));
+                for path in existing.into_iter().filter(|_| is_direct && is_executed) {
+                    self.add(&path, place, depth, true);
+                }
                 return;
             }
-            if let Some(line) = option(&["-c"]).filter(|_| is_shell) {
-                return self.lines(line, &folder.clone(), depth + 1, is_direct);
+        }
+    }
+
+    fn interpreter(
+        &mut self,
+        name: &str,
+        arguments: &[&str],
+        place: &mut Place,
+        depth: usize,
+        is_direct: bool,
+    ) {
+        let (is_shell, is_python) = (has("shells", name), has("pythons", name));
+        let takes_script = is_direct || is_shell;
+        let is_cluster = |word: &str, letter: char| {
+            !word.starts_with("--") && word.starts_with('-') && word.ends_with(letter)
+        };
+        let mut follows_option: Option<&str> = None;
+        for (at, word) in arguments.iter().enumerate() {
+            let rest = &arguments[at + 1..];
+            if is_shell && is_cluster(word, 'c') {
+                let line = rest.iter().find(|word| !word.starts_with('-'));
+                return match line {
+                    Some(line) => self.lines(line, place.clone(), depth + 1, is_direct),
+                    None => {}
+                };
             }
-            if arguments.contains(&"-c") || arguments.contains(&"-e") && !is_shell {
+            if is_python && is_cluster(word, 'm') {
+                if is_direct && let [module, rest @ ..] = rest {
+                    self.module(module, rest, place, depth);
+                }
                 return;
             }
-            let named = arguments.iter().find(|word| !word.starts_with(['-', '<', '>']));
-            if let Some(script) = input.or(named.copied())
-                && (is_direct || is_shell)
-            {
-                self.add(&folder.join(script), folder, depth, is_shell);
+            if *word == "-c" || !is_shell && matches!(*word, "-e" | "--eval" | "-") {
+                if is_python {
+                    self.search_modules(&place.folder);
+                }
+                return;
             }
-        } else if PACKAGE_RUNNERS.contains(&name) && is_direct {
-            let at = option(&["--prefix", "-C", "--cwd", "--dir"]).unwrap_or(".");
-            self.package_scripts(&folder.join(at), depth);
-        } else if matches!(name, "make" | "gmake" | "just" | "task") && is_direct {
-            let at = folder.join(option(&["-C", "--directory"]).unwrap_or("."));
-            if let Some(file) = option(&["-f", "--file", "--makefile"]) {
-                self.add(&at.join(file), &at, depth, false);
+            if *word == "--test" {
+                // What follows is checked.
+                return self.settings(name, arguments, place, depth);
             }
-        } else if program.contains('/') && is_direct {
-            if let Some(relative) = program.strip_prefix("./") {
-                program = relative;
+            if *word == "--" {
+                follows_option = None;
+            } else if word.starts_with(['-', '+']) && word.len() > 1 {
+                let (option, value) = word.split_once('=').unwrap_or((word, ""));
+                if !value.is_empty() && has("first-options", option) && takes_script {
+                    self.add_existing(value, place, depth);
+                }
+                follows_option = value.is_empty().then_some(option);
+            } else if word.starts_with(['<', '>']) {
+                return;
+            } else {
+                let option = follows_option.take();
+                let takes_value = option.is_some_and(|option| {
+                    has("value-options", option) || is_shell && is_cluster(option, 'o')
+                });
+                if option.is_some_and(|option| has("first-options", option)) && takes_script {
+                    self.add_existing(word, place, depth);
+                    continue;
+                }
+                // It may be the value of the option, if another word follows.
+                let may_be_value = option.is_some()
+                    && !word.contains(['.', '/'])
+                    && rest.iter().any(|word| !word.starts_with('-'))
+                    && self.named_existing(word, place).is_empty();
+                if takes_value || may_be_value {
+                    continue;
+                }
+                for path in self.named(word, place).into_iter().filter(|_| takes_script) {
+                    if is_python && let Some(folder) = path.parent() {
+                        self.search_modules(folder);
+                    }
+                    self.add(&path, place, depth, is_shell);
+                }
+                return;
             }
-            self.add(&folder.join(program), folder, depth, true);
+        }
+    }
+
+    /// A module that Python runs: a file of that name comes before the installed one.
+    fn module(&mut self, module: &str, arguments: &[&str], place: &Place, depth: usize) {
+        let path = module.replace('.', "/");
+        let names = ["", "/__main__", "/__init__"];
+        let files = names.map(|name| place.folder.join(format!("{path}{name}.py")));
+        self.found.shadows.extend(files.iter().filter_map(|file| below_top(file)));
+        self.search_modules(&place.folder);
+        self.settings(module, arguments, place, depth);
+    }
+
+    /// The files that options name as settings of a program.
+    fn settings(&mut self, program: &str, arguments: &[&str], place: &Place, depth: usize) {
+        let is_runner = has("runners", program) || has("interpreters", program);
+        let names_file =
+            |option: &str| has("any-options", option) || is_runner && has("runner-options", option);
+        for (at, word) in arguments.iter().enumerate().filter(|(_, word)| word.starts_with('-')) {
+            let value = match word.split_once('=') {
+                Some((option, value)) => names_file(option).then_some(value),
+                None => arguments.get(at + 1).copied().filter(|_| names_file(word)),
+            };
+            if let Some(value) = value {
+                self.add_existing(value, place, depth);
+            }
+        }
+    }
+
+    /// `make` and the like, which look for a file.
+    fn maker(&mut self, names: &[&str], arguments: &[&str], place: &Place, depth: usize) {
+        let at = place.folder.join(option(arguments, &["-C", "--directory"]).unwrap_or("."));
+        let at = Place { folder: at, script: place.script.clone() };
+        let file = ["-f", "--file", "--makefile", "--justfile", "--taskfile"];
+        if let Some(file) = option(arguments, &file) {
+            for path in self.named(file, &at) {
+                self.add(&path, &at, depth, false);
+            }
+            return;
+        }
+        // Some of them look in the folders above as well.
+        let files = |folder: &Path| -> Vec<PathBuf> {
+            names.iter().filter_map(|name| below_top(&folder.join(name))).collect()
+        };
+        let folders: Vec<PathBuf> = at.folder.ancestors().map(Path::to_owned).collect();
+        let all: Vec<PathBuf> = folders.iter().flat_map(|folder| files(folder)).collect();
+        if !all.iter().any(|file| self.existed(file)) {
+            self.found.missing.extend(files(&at.folder));
+        }
+    }
+
+    fn add_existing(&mut self, word: &str, place: &Place, depth: usize) {
+        for path in self.named_existing(word, place) {
+            self.add(&path, place, depth, false);
         }
     }
 
     /// Adds a script, and the shell scripts that it runs.
-    fn add(&mut self, path: &Path, folder: &Path, depth: usize, may_be_shell: bool) {
-        // What a variable holds is not known here.
-        let Some(path) = normalize(path).filter(|path| !path.to_string_lossy().contains('$'))
-        else {
-            return;
-        };
-        if self.found.files.len() >= MAX_SCRIPTS || !self.found.files.insert(path.clone()) {
+    fn add(&mut self, path: &Path, place: &Place, depth: usize, may_be_shell: bool) {
+        if self.found.files.contains(path) {
             return;
         }
+        if self.found.files.len() >= MAX_SCRIPTS {
+            self.failure.get_or_insert_with(|| format!("it runs more than {MAX_SCRIPTS} scripts"));
+            return;
+        }
+        self.found.files.insert(path.to_owned());
         if !may_be_shell || depth >= MAX_DEPTH {
             return;
         }
-        let Some(bytes) = (self.read)(&path) else { return };
+        let Some(bytes) = self.content(path) else { return };
         if bytes.len() <= MAX_SCRIPT_BYTES
-            && let Ok(text) = String::from_utf8(bytes)
+            && let Ok(text) = String::from_utf8(bytes.to_vec())
         {
-            self.lines(&text, folder, depth + 1, false);
+            let script = path.parent().map(Path::to_owned);
+            let place = Place { folder: place.folder.clone(), script };
+            self.lines(&text, place, depth + 1, false);
         }
     }
 
@@ -214,66 +501,24 @@ impl Search<'_> {
         if depth >= MAX_DEPTH {
             return;
         }
-        let Some(file) = normalize(&folder.join("package.json")) else { return };
-        let Some(bytes) = (self.read)(&file) else { return };
-        let package: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let Some(file) = below_top(&folder.join("package.json")) else { return };
+        let Some(bytes) = self.content(&file) else {
+            self.found.missing.insert(file);
+            return;
+        };
+        let package: Value = serde_json::from_slice(bytes).unwrap_or_default();
         let scripts = package.get("scripts").and_then(Value::as_object);
         for line in
             scripts.into_iter().flat_map(|scripts| scripts.values()).filter_map(Value::as_str)
         {
-            self.lines(line, folder, MAX_DEPTH - 1, true);
+            let place = Place { folder: folder.to_owned(), script: None };
+            self.lines(line, place, MAX_DEPTH - 1, true);
         }
     }
 }
 
-/// The commands of a shell line: its parts between operators that are not quoted. A redirected input
-/// stands apart from its operator.
-fn commands(line: &str) -> Vec<String> {
-    let line = line.trim();
-    if line.starts_with('#') {
-        return Vec::new();
-    }
-    let mut parts = vec![String::new()];
-    let (mut quote, mut is_escaped) = (None, false);
-    for c in line.chars() {
-        let is_plain = quote.is_none() && !is_escaped;
-        if is_plain && matches!(c, ';' | '|' | '&') {
-            parts.push(String::new());
-            continue;
-        }
-        let Some(part) = parts.last_mut() else { break };
-        if is_plain && c == '<' {
-            part.push_str(" < ");
-            continue;
-        }
-        part.push(c);
-        if is_escaped {
-            is_escaped = false;
-        } else if c == '\\' && quote != Some('\'') {
-            is_escaped = true;
-        } else if quote == Some(c) {
-            quote = None;
-        } else if quote.is_none() && matches!(c, '\'' | '"') {
-            quote = Some(c);
-        }
-    }
-    parts.iter().map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
-}
-
-/// A path below the top without `.` and `..`. None if it leads out.
-fn normalize(path: &Path) -> Option<PathBuf> {
-    let mut parts = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => parts.push(name),
-            Component::CurDir => {}
-            Component::ParentDir => {
-                if !parts.pop() {
-                    return None;
-                }
-            }
-            Component::RootDir | Component::Prefix(_) => return None,
-        }
-    }
-    parts.file_name().is_some().then_some(parts)
+/// The value of an option that stands in the next word.
+fn option<'w>(arguments: &[&'w str], names: &[&str]) -> Option<&'w str> {
+    let at = arguments.iter().position(|word| names.contains(word))?;
+    arguments.get(at + 1).copied()
 }

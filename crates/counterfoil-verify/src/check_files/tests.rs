@@ -2,6 +2,116 @@ use super::*;
 use crate::config::CheckCommand;
 use std::collections::{BTreeMap, BTreeSet};
 
+fn content(files: &BTreeMap<&str, &str>, path: &Path) -> Option<Vec<u8>> {
+    Some(files.get(path.to_str()?)?.as_bytes().to_vec())
+}
+
+fn found_in(line: &str, files: &BTreeMap<&str, &str>) -> Scripts {
+    let command = CheckCommand::Shell(line.to_owned());
+    scripts(&command, Path::new(""), &mut |path| Ok(content(files, path))).unwrap()
+}
+
+#[test]
+fn the_scripts_of_a_command_are_found_behind_options_and_wrappers() {
+    let here = "cd \"$(dirname \"$0\")/..\"\n. \"$(dirname \"$0\")/lib.sh\"\n. $HERE/more.sh\n";
+    let files = BTreeMap::from([
+        ("t.sh", ""),
+        ("a.py", ""),
+        ("scripts/test.sh", here),
+        ("scripts/lib.sh", ""),
+        ("scripts/more.sh", ""),
+        ("tools/check.py", ""),
+        ("tools/ci.toml", ""),
+        ("tests/test_a.py", ""),
+        ("test/a.test.js", ""),
+        ("setup.js", ""),
+        ("run.js", ""),
+        ("src/a.py", ""),
+        ("web/package.json", r#"{"scripts": {"test": "vitest run"}}"#),
+    ]);
+    let test = &["scripts/lib.sh", "scripts/more.sh", "scripts/test.sh"][..];
+    for (line, expected) in [
+        ("bash -euo pipefail scripts/test.sh", test),
+        ("bash -o errexit -e scripts/test.sh", test),
+        ("bash -ec 'sh t.sh'", &["t.sh"]),
+        ("python -W error tools/check.py a.py", &["tools/check.py"]),
+        ("python3.12 -u tools/check.py src/a.py", &["tools/check.py"]),
+        ("node -r ./setup.js run.js", &["run.js", "setup.js"]),
+        ("node --require=./setup.js run.js src/a.js", &["run.js", "setup.js"]),
+        ("env -i sh t.sh", &["t.sh"]),
+        ("env -u HOME A=1 sh t.sh", &["t.sh"]),
+        ("nice -n 5 sh t.sh", &["t.sh"]),
+        ("(sh t.sh)", &["t.sh"]),
+        ("(cd web && npm test); sh t.sh", &["t.sh"]),
+        ("test \"$(sh t.sh)\" = ok", &["t.sh"]),
+        ("eval 'sh t.sh'", &["t.sh"]),
+        ("uv run tools/check.py", &["tools/check.py"]),
+        ("uv run --with x python tools/check.py a.py", &["tools/check.py"]),
+        ("poetry run python tools/check.py", &["tools/check.py"]),
+        ("npx tsx run.js", &["run.js"]),
+        ("pytest -c tools/ci.toml tests/test_a.py", &["tools/ci.toml"]),
+        ("ruff check --config tools/ci.toml a.py", &["tools/ci.toml"]),
+        // What is checked, and changes together with the code.
+        ("pytest tests/test_a.py", &[]),
+        ("uv run pytest tests/test_a.py", &[]),
+        ("uv run --quiet nose tests/test_a.py", &[]),
+        ("python -m unittest tests/test_a.py", &[]),
+        ("node --test test/a.test.js", &[]),
+        ("wc -c a.py", &[]),
+        ("ruff check src/a.py", &[]),
+    ] {
+        let found = found_in(line, &files);
+        let found: Vec<&str> = found.files.iter().filter_map(|path| path.to_str()).collect();
+        assert_eq!(found, expected, "{line}");
+    }
+    let found = found_in("find checks -name '*.sh' -exec sh {} ';'", &files);
+    assert!(found.contains(Path::new("checks/deep/a.sh")));
+    let found = found_in("run-parts checks", &files);
+    assert!(found.contains(Path::new("checks/a")));
+}
+
+#[test]
+fn a_script_that_cannot_be_read_is_an_error() {
+    let mut read = |_: &Path| Err("gone".to_owned());
+    let command = CheckCommand::Shell("sh t.sh".to_owned());
+    let error = scripts(&command, Path::new(""), &mut read).unwrap_err();
+    assert!(error.contains("t.sh") && error.contains("gone"), "{error}");
+}
+
+#[test]
+fn of_tests_that_are_run_as_a_script_only_what_is_no_test_counts() {
+    let start = "import unittest\n\nclass Add(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(add(1), 1)\n\nif __name__ == '__main__':\n    unittest.main()\n";
+    let files = BTreeMap::from([("tests/test_a.py", start)]);
+    let found = found_in("python tests/test_a.py", &files);
+    let path = Path::new("tests/test_a.py");
+    let version =
+        |now: &str| start_version(path, &found, Some(start.as_bytes()), Some(now.as_bytes()));
+    assert_eq!(version(&start.replace("add(1)", "add(1, 0)")), StartVersion::Same);
+    for now in [
+        start.replace("unittest.main()", "pass"),
+        format!("raise SystemExit(0)\n{start}"),
+        start.replace("class Add", "class Add(object):\n    print(1)\n\nclass Add2"),
+    ] {
+        assert_eq!(version(&now), StartVersion::Whole, "{now}");
+    }
+    // A function that is no test may be the check.
+    let start = "def main():\n    check()\n\nmain()\n";
+    let now = start.replace("check()", "pass");
+    let version = start_version(path, &found, Some(start.as_bytes()), Some(now.as_bytes()));
+    assert_eq!(version, StartVersion::Whole);
+    let found = found_in("node test/a.test.js", &BTreeMap::from([("test/a.test.js", "")]));
+    let start = "const test = require('node:test');\ntest('a', () => { assert(f(1)); });\n";
+    for (now, expected) in [
+        (start.replace("f(1)", "f(1, 2)"), StartVersion::Same),
+        (format!("process.exit(0);\n{start}"), StartVersion::Whole),
+        (format!("const x = process.exit(0);\n{start}"), StartVersion::Whole),
+    ] {
+        let path = Path::new("test/a.test.js");
+        let version = start_version(path, &found, Some(start.as_bytes()), Some(now.as_bytes()));
+        assert_eq!(version, expected, "{now}");
+    }
+}
+
 #[test]
 fn the_scripts_of_a_command_are_found() {
     let files = BTreeMap::from([
@@ -33,30 +143,28 @@ fn the_scripts_of_a_command_are_found() {
         ("npm --prefix web test", &[]),
         ("make -C sub -f checks.mk", &["sub/checks.mk"]),
     ] {
-        let mut read = |path: &Path| Some(files.get(path.to_str()?)?.as_bytes().to_vec());
+        let mut read = |path: &Path| Ok(content(&files, path));
         let command = CheckCommand::Shell(line.to_owned());
-        let found = scripts(&command, Path::new(""), &mut read);
+        let found = scripts(&command, Path::new(""), &mut read).unwrap();
         let found: Vec<&str> = found.files.iter().filter_map(|path| path.to_str()).collect();
         assert_eq!(found, expected, "{line}");
     }
     let looped = CheckCommand::Shell("for one in checks/*.sh; do sh $one; done".to_owned());
-    let looped = scripts(&looped, Path::new(""), &mut |_| None);
+    let looped = scripts(&looped, Path::new(""), &mut |_| Ok(None)).unwrap();
     assert!(looped.contains(Path::new("checks/new.sh")) && !looped.contains(Path::new("a.sh")));
     let argv = ["bash", "t.sh"].map(str::to_owned).to_vec();
-    let found = scripts(&CheckCommand::Argv(argv), Path::new("sub"), &mut |_| None);
+    let found = scripts(&CheckCommand::Argv(argv), Path::new("sub"), &mut |_| Ok(None)).unwrap();
     assert_eq!(found.files, BTreeSet::from(["sub/t.sh".into()]));
     // A file that would run instead of the installed module counts even if it is new.
     let command = CheckCommand::Shell("python -m pytest".to_owned());
-    let found = scripts(&command, Path::new(""), &mut |_| None);
+    let found = scripts(&command, Path::new(""), &mut |_| Ok(None)).unwrap();
     assert_eq!(found.shadows.len(), 3);
     let shadow = start_version(Path::new("pytest.py"), &found, None, Some(b"exit(0)"));
     assert_eq!(shadow, StartVersion::Whole);
     // Scripts that run each other end.
-    let mut endless = |_: &Path| Some(b"sh a.sh\nsh b.sh\n".to_vec());
-    assert_eq!(
-        scripts(&CheckCommand::Shell("sh a.sh".into()), Path::new(""), &mut endless).files.len(),
-        2
-    );
+    let mut endless = |_: &Path| Ok(Some(b"sh a.sh\nsh b.sh\n".to_vec()));
+    let command = CheckCommand::Shell("sh a.sh".into());
+    assert_eq!(scripts(&command, Path::new(""), &mut endless).unwrap().files.len(), 2);
 }
 
 fn version(path: &str, start: &str, now: &str) -> StartVersion {
@@ -74,7 +182,7 @@ fn only_the_parts_that_steer_a_check_count() {
     for (path, start, now, expected) in [
         ("src/main.rs", "a", "b", Same),
         ("docs/pytest.ini.md", "a", "b", Same),
-        ("pytest.ini", "a", "b", Whole),
+        ("pytest.toml", "a", "b", Whole),
         ("deep/down/.eslintignore", "a", "b", Whole),
         (
             "package.json",

@@ -1,8 +1,9 @@
 //! Resolves claimed paths. Pure: nothing here reads the file system.
 
+use crate::relative_path::normalize;
 use counterfoil_workspace::snapshot::{Change, Changes};
 use std::collections::HashMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use unicode_normalization::UnicodeNormalization;
 
 /// Resolves claimed paths relative to the workspace's folder.
@@ -124,23 +125,6 @@ impl PathResolver {
         }
         real.strip_prefix(self.top()).ok().map(|rest| self.relative_to_folder(rest))
     }
-}
-
-/// A path without `.` and `..`; none if it climbs above its start.
-fn normalize(path: &Path) -> Option<PathBuf> {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                if !normal.pop() {
-                    return None;
-                }
-            }
-            other => normal.push(other),
-        }
-    }
-    Some(normal)
 }
 
 /// The changes, indexed for lookup by path.

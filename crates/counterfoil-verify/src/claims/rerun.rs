@@ -124,11 +124,13 @@ fn scripts_of(check: &Check, context: &mut VerifyContext<'_>) -> Scripts {
     let here = context.folder.strip_prefix(context.top).unwrap_or(Path::new("")).to_owned();
     let top = context.top.to_owned();
     let mut start = context.view.run_start();
-    let mut read = |path: &Path| match &mut start {
-        Some(start) => start.content(path).ok().flatten(),
-        None => read_file(&top.join(path)).ok().flatten(),
+    let mut read = |path: &Path| {
+        Ok(match &mut start {
+            Some(start) => start.content(path).ok().flatten(),
+            None => read_file(&top.join(path)).ok().flatten(),
+        })
     };
-    scripts(&check.run, &here, &mut read)
+    scripts(&check.run, &here, &mut read).unwrap_or_default()
 }
 
 /// A path relative to the folder as one relative to the top.

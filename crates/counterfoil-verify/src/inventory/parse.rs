@@ -8,7 +8,7 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 /// A language whose tests can be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Language {
+pub(crate) enum Language {
     Rust,
     Python,
     JavaScript,
@@ -20,7 +20,7 @@ pub(super) enum Language {
 
 /// Why a file could not be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ParseFailure {
+pub(crate) enum ParseFailure {
     /// The file exceeds the maximum size.
     TooLarge,
     /// The parser exceeded its time limit.
@@ -28,7 +28,7 @@ pub(super) enum ParseFailure {
 }
 
 impl ParseFailure {
-    pub(super) fn message(self) -> &'static str {
+    pub(crate) fn message(self) -> &'static str {
         match self {
             Self::TooLarge => "it is longer than 2 MiB",
             Self::TooSlow => "it takes too long to parse",
@@ -37,7 +37,7 @@ impl ParseFailure {
 }
 
 impl Language {
-    pub(super) fn from_path(path: &Path) -> Option<Self> {
+    pub(crate) fn from_path(path: &Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?;
         match extension {
             "rs" => Some(Self::Rust),
@@ -52,7 +52,7 @@ impl Language {
     }
 
     /// Whether a text may contain tests. Avoids parsing most changed files.
-    pub(super) fn may_hold_tests(self, path: &Path, text: &[u8]) -> bool {
+    pub(crate) fn may_hold_tests(self, path: &Path, text: &[u8]) -> bool {
         // Its modules may be in other files.
         if self == Self::Rust && path.iter().any(|part| part == "tests") {
             return true;
@@ -72,7 +72,7 @@ impl Language {
     }
 
     /// Whether a test runner would collect tests from a file of this name.
-    pub(super) fn is_collected(self, path: &Path) -> bool {
+    pub(crate) fn is_collected(self, path: &Path) -> bool {
         let name =
             path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let stem = name.split('.').next().unwrap_or_default();
@@ -122,7 +122,7 @@ fn is_for_other_platform(stem: &str) -> bool {
 }
 
 /// Whether a file is binary.
-pub(super) fn is_binary(text: &[u8]) -> bool {
+pub(crate) fn is_binary(text: &[u8]) -> bool {
     memchr::memchr(0, &text[..text.len().min(8_000)]).is_some()
 }
 
@@ -130,17 +130,17 @@ pub(super) fn is_binary(text: &[u8]) -> bool {
 /// and a file in the wrong language could take a minute. The number of steps does not bound that,
 /// so the time is limited.
 #[derive(Clone, Copy)]
-pub(super) struct Deadline(Option<Instant>);
+pub(crate) struct Deadline(Option<Instant>);
 
 impl Deadline {
     /// The time limit for one file.
-    pub(super) const PER_FILE: Duration = Duration::from_secs(5);
+    pub(crate) const PER_FILE: Duration = Duration::from_secs(5);
 
     /// The time limit for all files of a step.
-    pub(super) const PER_STEP: Duration = Duration::from_mins(1);
+    pub(crate) const PER_STEP: Duration = Duration::from_mins(1);
 
     /// A deadline that ends after this time.
-    pub(super) fn after(time: Duration) -> Self {
+    pub(crate) fn after(time: Duration) -> Self {
         Self(Instant::now().checked_add(time))
     }
 
@@ -150,7 +150,7 @@ impl Deadline {
 }
 
 /// Parses a text. The parser checks the deadlines regularly.
-pub(super) fn parse(language: Language, text: &[u8], all: Deadline) -> Result<Tree, ParseFailure> {
+pub(crate) fn parse(language: Language, text: &[u8], all: Deadline) -> Result<Tree, ParseFailure> {
     if text.len() > super::MAX_BYTES {
         return Err(ParseFailure::TooLarge);
     }
@@ -172,19 +172,19 @@ pub(super) fn parse(language: Language, text: &[u8], all: Deadline) -> Result<Tr
 }
 
 /// The children of a node, in order.
-pub(super) fn children(node: Node<'_>) -> Vec<Node<'_>> {
+pub(crate) fn children(node: Node<'_>) -> Vec<Node<'_>> {
     node.children(&mut node.walk()).collect()
 }
 
 /// Whether a node is a comment, in any language.
-pub(super) fn is_comment(node: Node<'_>) -> bool {
+pub(crate) fn is_comment(node: Node<'_>) -> bool {
     // Reading the name of a kind is slow, so it comes last.
     node.is_extra() && node.kind().ends_with("comment")
 }
 
 /// Visits a node and its descendants in order, parents first. Skips the descendants of a node for
 /// which `enter` returns false.
-pub(super) fn walk<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
+pub(crate) fn walk<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) {
     let mut cursor = node.walk();
     loop {
         if enter(cursor.node()) && cursor.goto_first_child() {
@@ -199,7 +199,7 @@ pub(super) fn walk<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) 
 }
 
 /// The line of the first syntax error.
-pub(super) fn first_error(root: Node<'_>) -> Option<u32> {
+pub(crate) fn first_error(root: Node<'_>) -> Option<u32> {
     let mut line = None;
     walk(root, |node| {
         if line.is_none() && (node.is_error() || node.is_missing()) {
@@ -211,7 +211,7 @@ pub(super) fn first_error(root: Node<'_>) -> Option<u32> {
 }
 
 /// The ranges of all comments.
-pub(super) fn comments(root: Node<'_>) -> Vec<Range<usize>> {
+pub(crate) fn comments(root: Node<'_>) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     walk(root, |node| {
         let comment = is_comment(node);
@@ -224,16 +224,16 @@ pub(super) fn comments(root: Node<'_>) -> Vec<Range<usize>> {
 }
 
 /// The line of a node, counted from 1.
-pub(super) fn line_number(node: Node<'_>) -> u32 {
+pub(crate) fn line_number(node: Node<'_>) -> u32 {
     u32::try_from(node.start_position().row).unwrap_or(u32::MAX).saturating_add(1)
 }
 
 /// The bytes of a node.
-pub(super) fn node_bytes<'t>(node: Node<'_>, text: &'t [u8]) -> &'t [u8] {
+pub(crate) fn node_bytes<'t>(node: Node<'_>, text: &'t [u8]) -> &'t [u8] {
     text.get(node.byte_range()).unwrap_or_default()
 }
 
 /// The text of a node; empty if it is not UTF-8.
-pub(super) fn node_text<'t>(node: Node<'_>, text: &'t [u8]) -> &'t str {
+pub(crate) fn node_text<'t>(node: Node<'_>, text: &'t [u8]) -> &'t str {
     std::str::from_utf8(node_bytes(node, text)).unwrap_or_default()
 }
