@@ -83,7 +83,7 @@ pub(crate) fn start_version(
         "package.json" => parts::json(start, now, parts::PACKAGE_JSON),
         "pyproject.toml" => parts::toml(start, now, parts::PYPROJECT),
         "Cargo.toml" => parts::toml(start, now, parts::CARGO),
-        "conftest.py" => parts::python_hooks(start, now),
+        "conftest.py" => whole_if(top_level::differ(Role::Hooks, Language::Python, start, now)),
         _ => StartVersion::Whole,
     }
 }

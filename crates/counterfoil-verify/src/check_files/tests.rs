@@ -113,6 +113,51 @@ fn of_tests_that_are_run_as_a_script_only_what_is_no_test_counts() {
 }
 
 #[test]
+fn every_statement_of_a_conftest_that_does_something_counts() {
+    let start = "import pytest\nROOT = 1\n\ndef helper():\n    return 1\n";
+    for added in [
+        "raise SystemExit(0)",
+        "from tests.hooks import *",
+        "from tests.hooks import pytest_configure",
+        "import sys; sys.exit(0)",
+        "import os\nos._exit(0)",
+        "pytest_plugins = ['tests.hooks']",
+        "collect_ignore = ['a.py']",
+        "helper()",
+        "x = helper()",
+        "pytest.assert_ = None",
+        "for one in []: pass",
+        "class A:\n    helper()",
+        "@helper\ndef b(): pass",
+        "@pytest.fixture\ndef db():\n    pytest.skip('no')",
+        "@pytest.fixture(autouse=True)\ndef db():\n    pass",
+        "def pytest_runtest_call(item):\n    pass",
+        "def broken(",
+    ] {
+        let now = format!("{start}\n{added}\n");
+        assert_eq!(version("conftest.py", start, &now), StartVersion::Whole, "{added}");
+    }
+    for added in [
+        "from tests.data import users, roles as r",
+        "import json",
+        "@pytest.fixture(scope='session')\ndef db(tmp_path):\n    return connect(tmp_path)",
+        "@pytest.fixture\ndef env(monkeypatch):\n    monkeypatch.setattr(app, 'x', 1)",
+        "class User:\n    name: str = 'a'\n    def greet(self):\n        return helper()",
+        "DATA = {'a': [1, 2]}\nHERE = Path(__file__).parent",
+        "sys.path.insert(0, str(Path(__file__).parent))",
+        "if TYPE_CHECKING:\n    from app import App",
+        "# a comment",
+    ] {
+        let now = format!("{start}\n{added}\n");
+        assert_eq!(version("conftest.py", start, &now), StartVersion::Same, "{added}");
+        // A new file is no different from an empty one.
+        let path = Path::new("conftest.py");
+        let new = start_version(path, &Scripts::default(), None, Some(now.as_bytes()));
+        assert_eq!(new, StartVersion::Same, "{added}");
+    }
+}
+
+#[test]
 fn the_scripts_of_a_command_are_found() {
     let files = BTreeMap::from([
         ("t.sh", "set -e\n. ./lib.sh\nbash more.sh && ./product --selftest\npython3 app.py\n"),
