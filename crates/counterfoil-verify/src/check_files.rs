@@ -5,16 +5,19 @@
 //! Some files hold other things too: the scripts of a `package.json` stand beside its dependencies.
 //! Of these, only the parts that steer a check count.
 
+mod ini;
 mod parts;
 mod scripts;
 mod shell;
 mod tables;
 mod top_level;
+mod vite;
 
 pub(crate) use scripts::{Scripts, scripts};
 
 use crate::inventory::parse::Language;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::LazyLock;
 use top_level::Role;
@@ -43,9 +46,29 @@ pub(crate) enum StartVersion {
     Merged(Vec<u8>),
 }
 
+/// The names of modules that Python's test runners import.
+static PYTHON_MODULES: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let lines = include_str!("check_files/python_modules.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace).collect()
+});
+
 /// Whether a check can depend on a file.
 pub(crate) fn may_steer(path: &Path, scripts: &Scripts) -> bool {
-    scripts.contains(path) || SETTINGS.is_match(path)
+    scripts.contains(path) || SETTINGS.is_match(path) || replaces_module(path, scripts)
+}
+
+/// Whether Python takes a file for a module that a test runner imports.
+fn replaces_module(path: &Path, scripts: &Scripts) -> bool {
+    let is_package = path.file_stem().is_some_and(|stem| stem == "__init__");
+    let Some(module) = (if is_package { path.parent() } else { Some(path) }) else { return false };
+    let is_code = path
+        .extension()
+        .is_some_and(|extension| ["py", "pyc", "so", "pyd"].iter().any(|code| extension == *code));
+    let name = module.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let name = name.split('.').next().unwrap_or(name);
+    is_code
+        && PYTHON_MODULES.contains(name)
+        && module.parent().is_some_and(|folder| scripts.module_folders.contains(folder))
 }
 
 /// Whether a file has tests in a language in which it may also be run as a script, by its name.
@@ -66,7 +89,7 @@ pub(crate) fn start_version(
         return StartVersion::Same;
     }
     // Before there was the file, there was no check to weaken.
-    if start.is_none() && scripts.runs(path) {
+    if start.is_none() && scripts.is_first(path) {
         return StartVersion::Same;
     }
     let whole_if = |differs: bool| if differs { StartVersion::Whole } else { StartVersion::Same };
@@ -81,9 +104,20 @@ pub(crate) fn start_version(
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match name {
         "package.json" => parts::json(start, now, parts::PACKAGE_JSON),
-        "pyproject.toml" => parts::toml(start, now, parts::PYPROJECT),
-        "Cargo.toml" => parts::toml(start, now, parts::CARGO),
+        "deno.json" | "deno.jsonc" => parts::json(start, now, parts::DENO),
+        "pyproject.toml" => parts::toml(start, now, parts::PYPROJECT, parts::PYPROJECT_ORDINARY),
+        "Cargo.toml" => parts::toml(start, now, parts::CARGO, &[]),
+        "rust-toolchain.toml" => parts::toml(start, now, parts::TOOLCHAIN, &[]),
+        "config.toml" => parts::toml(start, now, parts::CARGO_CONFIG, &[]),
+        "pytest.ini" | ".pytest.ini" | "tox.ini" | "setup.cfg" => ini::version(start, now),
+        "go.work" => parts::go_work(start, now),
         "conftest.py" => whole_if(top_level::differ(Role::Hooks, Language::Python, start, now)),
+        _ if name.starts_with("tsconfig") => parts::json(start, now, parts::TSCONFIG),
+        _ if name.starts_with("vite.config.") || name.starts_with("vitest.config.") => {
+            whole_if(vite::differ(path, start, now))
+        }
+        // A module of the project that has the name of another one may change.
+        _ if !SETTINGS.is_match(path) => whole_if(start.is_none()),
         _ => StartVersion::Whole,
     }
 }

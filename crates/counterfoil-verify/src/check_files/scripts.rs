@@ -57,6 +57,16 @@ impl Scripts {
             |glob: &String| Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(path));
         self.files.contains(path) || self.globs.iter().any(matches)
     }
+
+    /// Whether there was no check before a file that is new: it is the script, or the file that the
+    /// program of the check looks for, or a part of such a file.
+    pub(super) fn is_first(&self, path: &Path) -> bool {
+        let is_rules = |path: &Path| path.extension().is_some_and(|extension| extension == "mk");
+        let has_makefile = |file: &PathBuf| file.file_name().is_some_and(|it| it == "Makefile");
+        self.runs(path)
+            || self.missing.contains(path)
+            || is_rules(path) && self.missing.iter().any(has_makefile)
+    }
 }
 
 /// The scripts of a check, relative to the top of the repository. `folder` is where the check runs.

@@ -158,6 +158,166 @@ fn every_statement_of_a_conftest_that_does_something_counts() {
 }
 
 #[test]
+fn a_new_module_that_python_takes_for_one_of_the_runner_counts() {
+    let found = found_in("cd app && python -m unittest", &BTreeMap::new());
+    let new = |path: &str| start_version(Path::new(path), &found, None, Some(b"x = 1\n"));
+    for path in ["app/argparse.py", "app/_pytest/__init__.py", "app/pluggy.py", "app/io.pyc"] {
+        assert_eq!(new(path), StartVersion::Whole, "{path}");
+    }
+    for path in ["argparse.py", "app/sub/argparse.py", "app/calc.py", "app/argparse.txt"] {
+        assert_eq!(new(path), StartVersion::Same, "{path}");
+    }
+    // A module of the project that was there before may change.
+    let path = Path::new("app/queue.py");
+    assert_eq!(start_version(path, &found, Some(b"a = 1"), Some(b"a = 2")), StartVersion::Same);
+    let found = found_in("PYTHONPATH=lib pytest", &BTreeMap::new());
+    assert!(may_steer(Path::new("lib/types.py"), &found));
+    assert!(!may_steer(Path::new("types.py"), &found));
+}
+
+#[test]
+fn a_new_file_without_which_there_was_no_check_weakens_nothing() {
+    let none = BTreeMap::new();
+    let make = BTreeMap::from([("Makefile", "test:\n"), ("package.json", "{}")]);
+    let new = |line: &str, files: &BTreeMap<&str, &str>, path: &str| {
+        start_version(
+            Path::new(path),
+            &found_in(line, files),
+            None,
+            Some(b"{\"jest\": {\"a\": 1}}"),
+        )
+    };
+    for (line, path) in [
+        ("make test", "Makefile"),
+        ("make -C sub test", "sub/GNUmakefile"),
+        ("make test", "rules.mk"),
+        ("just test", "justfile"),
+        ("task test", "Taskfile.yml"),
+        ("npm test", "package.json"),
+        ("npm --prefix web test", "web/package.json"),
+    ] {
+        assert_eq!(new(line, &none, path), StartVersion::Same, "{line}: {path}");
+    }
+    for (line, path) in [
+        ("make test", "GNUmakefile"),
+        ("make test", "rules.mk"),
+        ("cargo test", "Makefile"),
+        ("pytest", "pytest.toml"),
+    ] {
+        assert_eq!(new(line, &make, path), StartVersion::Whole, "{line}: {path}");
+    }
+    // In a folder below, it hides the one that was there.
+    let cargo = BTreeMap::from([("Cargo.toml", "[workspace]\n")]);
+    let found = found_in("cd sub && cargo test", &cargo);
+    let hides = b"[package]\nautotests = false\n";
+    let version = start_version(Path::new("sub/Cargo.toml"), &found, None, Some(hides));
+    assert_ne!(version, StartVersion::Same);
+}
+
+#[test]
+fn ordinary_settings_beside_those_that_steer_may_change() {
+    let vite = "import { defineConfig } from 'vite';\nexport default defineConfig({\n  test: { environment: 'node' },\n});\n";
+    let with = |setting: &str| {
+        format!(
+            "import path from 'node:path';\n{}",
+            vite.replace("  test", &format!("  {setting},\n  test"))
+        )
+    };
+    let alias = with("resolve: { alias: { '@': path.resolve(__dirname, 'src') } }");
+    for (path, start, now) in [
+        (
+            "deno.json",
+            "{\"tasks\": {\"a\": \"b\"}}",
+            "{\"tasks\": {\"a\": \"b\"}, \"imports\": {\"x\": \"jsr:x\"}}",
+        ),
+        ("deno.jsonc", "{\n// a\n\"lint\": {},}", "{\"lint\": {}, \"imports\": {}}"),
+        (
+            "tox.ini",
+            "[testenv]\ndeps = a\ncommands = pytest\n",
+            "[testenv]\ndeps =\n    a\n    b\ncommands = pytest\n",
+        ),
+        (
+            "setup.cfg",
+            "[metadata]\nname = a\n",
+            "[metadata]\nname = a\n[options]\ninstall_requires =\n  b\n",
+        ),
+        (
+            "pytest.ini",
+            "[pytest]\naddopts = --strict-markers\n",
+            "[pytest]\naddopts = --strict-markers\nmarkers =\n    slow: x\n",
+        ),
+        (
+            "pyproject.toml",
+            "[tool.pytest.ini_options]\naddopts = \"--strict-markers\"\n",
+            "[tool.pytest.ini_options]\naddopts = \"--strict-markers\"\nmarkers = [\"slow: x\"]\n",
+        ),
+        ("pyproject.toml", "", "[tool.hatch.envs.test]\ndependencies = [\"pytest\"]\n"),
+        ("vite.config.ts", vite, &alias),
+        (
+            "tsconfig.json",
+            "{\"include\": [\"src\"], \"compilerOptions\": {\"strict\": true}}",
+            "{\"include\": [\"src\", \"lib\"], \"compilerOptions\": {\"strict\": true, \"paths\": {\"@/*\": [\"src/*\"]}}}",
+        ),
+        (
+            "Cargo.toml",
+            "[workspace]\nmembers = [\"a\"]\n",
+            "[workspace]\nmembers = [\"a\", \"b\"]\n",
+        ),
+        (
+            "rust-toolchain.toml",
+            "[toolchain]\nchannel = \"1.90\"\n",
+            "[toolchain]\nchannel = \"1.90\"\ncomponents = [\"clippy\"]\n",
+        ),
+        (".cargo/config.toml", "", "[net]\nretry = 3\n"),
+        ("go.work", "go 1.22\n\nuse ./a\n", "go 1.22\n\nuse (\n\t./a\n\t./b\n)\n"),
+    ] {
+        assert_eq!(version(path, start, now), StartVersion::Same, "{path}: {now}");
+    }
+    let evil = with("resolve: { alias: (process.exit(0), {}) }");
+    let fake = with("resolve: { alias: { vitest: './fake.js' } }");
+    let none = vite.replace("'node'", "'node', exclude: ['**']");
+    for (path, start, now) in [
+        ("deno.json", "{\"tasks\": {\"a\": \"b\"}}", "{\"tasks\": {\"a\": \"true\"}}"),
+        ("tox.ini", "[testenv]\ncommands = pytest\n", "[testenv]\ncommands = true\n"),
+        ("setup.cfg", "", "[tool:pytest]\naddopts = -k no\n"),
+        ("vite.config.ts", vite, evil.as_str()),
+        ("vite.config.ts", vite, &fake),
+        ("vite.config.ts", vite, &none),
+        (
+            "tsconfig.ci.json",
+            "{\"compilerOptions\": {\"strict\": true}}",
+            "{\"compilerOptions\": {\"strict\": false}}",
+        ),
+        ("tsconfig.json", "{\"include\": [\"src\", \"lib\"]}", "{\"include\": [\"src\"]}"),
+        (
+            "Cargo.toml",
+            "[workspace]\nmembers = [\"a\", \"b\"]\n",
+            "[workspace]\nmembers = [\"a\"]\n",
+        ),
+        (
+            "Cargo.toml",
+            "[workspace]\nmembers = [\"a\"]\n",
+            "[workspace]\nmembers = [\"a\"]\ndefault-members = [\"a\"]\n",
+        ),
+        ("Cargo.toml", "[workspace]\n", "[workspace]\nexclude = [\"a\"]\n"),
+        ("Cargo.toml", "[package]\n", "[package]\n[[test]]\nname = \"a\"\nharness = false\n"),
+        (
+            "rust-toolchain.toml",
+            "[toolchain]\nchannel = \"1.90\"\n",
+            "[toolchain]\npath = \"fake\"\n",
+        ),
+        ("rust-toolchain", "1.90", "fake"),
+        (".cargo/config.toml", "", "[target.x86_64-unknown-linux-gnu]\nrunner = \"true\"\n"),
+        (".cargo/config.toml", "", "[alias]\nt = \"version\"\n"),
+        ("go.work", "go 1.22\nuse ./a\nuse ./b\n", "go 1.22\nuse ./a\n"),
+        ("babel.config.js", "a", "b"),
+        (".babelrc.json", "a", "b"),
+    ] {
+        assert_ne!(version(path, start, now), StartVersion::Same, "{path}: {now}");
+    }
+}
+
+#[test]
 fn the_scripts_of_a_command_are_found() {
     let files = BTreeMap::from([
         ("t.sh", "set -e\n. ./lib.sh\nbash more.sh && ./product --selftest\npython3 app.py\n"),
@@ -303,6 +463,26 @@ fn other_parts_stay_as_they_are() {
     );
     assert!(python.contains("name = \"b\"") && python.contains("line-length = 90"), "{python}");
     assert!(!python.contains("ALL") && !python.contains("addopts"), "{python}");
+    let tox = merged(
+        "tox.ini",
+        "[testenv]\ndeps = a\ncommands =\n    pytest\n",
+        "[testenv]\ndeps =\n    a\n    b\ncommands = true\n[pytest]\naddopts = -k no\n",
+    );
+    assert_eq!(tox, "[testenv]\ncommands =\n    pytest\ndeps =\n    a\n    b\n");
+    let markers = merged(
+        "pyproject.toml",
+        "[tool.pytest.ini_options]\naddopts = \"--strict-markers\"\n",
+        "[tool.pytest.ini_options]\naddopts = \"-k no\"\nmarkers = [\"slow\"]\n",
+    );
+    assert!(markers.contains("strict") && markers.contains("slow"), "{markers}");
+    let types = merged(
+        "tsconfig.json",
+        r#"{"compilerOptions": {"strict": true}}"#,
+        r#"{"compilerOptions": {"strict": false, "paths": {}}}"#,
+    );
+    let types: serde_json::Value = serde_json::from_str(&types).unwrap();
+    let expected = serde_json::json!({"compilerOptions": {"strict": true, "paths": {}}});
+    assert_eq!(types, expected);
     let rust = merged(
         "Cargo.toml",
         "[package]\nname = \"a\"\n",
