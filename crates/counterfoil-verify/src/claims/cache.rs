@@ -36,6 +36,7 @@ pub(super) struct CachedOutcome {
     pub(super) wall_ms: u64,
     pub(super) notes: Vec<String>,
     pub(super) put_back: Option<String>,
+    pub(super) fails_only_with: Option<String>,
 }
 
 impl CheckCache {

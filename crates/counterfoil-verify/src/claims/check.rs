@@ -60,6 +60,8 @@ pub(super) struct CheckOutcome {
     pub(super) notes: Vec<String>,
     /// The files that were put back to the start of the run for this outcome, as text.
     pub(super) put_back: Option<String>,
+    /// The files without whose changes since the start of the run it passes, as text.
+    pub(super) fails_only_with: Option<String>,
 }
 
 impl CheckOutcome {
@@ -76,6 +78,7 @@ impl CheckOutcome {
             changed: None,
             notes: Vec::new(),
             put_back: None,
+            fails_only_with: None,
         }
     }
 
@@ -151,7 +154,7 @@ async fn run_on_tree(
     if !context.run_commands {
         return not_run("commands are disabled".to_owned());
     }
-    if let Some(why) = rerun::unrestored_script(check, context) {
+    if let Some(why) = rerun::unrestored_script(check, state, context) {
         return not_run(why);
     }
     let cached = context.cache.zip(tree.as_deref());
@@ -163,19 +166,21 @@ async fn run_on_tree(
             wall_ms: cached.wall_ms,
             notes: cached.notes,
             put_back: cached.put_back,
+            fails_only_with: cached.fails_only_with,
             from_cache: true,
             ..CheckOutcome::empty(check, CheckStatus::Exited(cached.exit_code))
         };
     }
     let before = context.view.changes().cloned();
-    let mut outcome = execute(check, before.as_ref().ok(), state, context).await;
-    let after = context.view.tree_id();
+    let outcome = execute(check, before.as_ref().ok(), state, context).await;
+    let mut after = context.view.tree_id();
+    let mut outcome = rerun::with_start_versions(check, outcome, state, context).await;
+    if outcome.put_back.is_some() || outcome.fails_only_with.is_some() {
+        after = context.view.tree_id();
+    }
     if tree != after {
         outcome.changed = changed_files(before.as_ref().ok(), context.view.changes().ok(), state);
     }
-    let changed = outcome.changed.take();
-    let outcome = rerun::with_start_versions(check, outcome, state, context).await;
-    let outcome = CheckOutcome { changed, ..outcome };
     if let (CheckStatus::Exited(code), Some((cache, tree)), None) =
         (&outcome.status, context.cache.zip(tree.as_deref()), &outcome.changed)
     {
@@ -187,6 +192,7 @@ async fn run_on_tree(
             excerpt: outcome.excerpt.clone(),
             notes: outcome.notes.clone(),
             put_back: outcome.put_back.clone(),
+            fails_only_with: outcome.fails_only_with.clone(),
         };
         cache.put(check, context.folder, tree, cached);
     }

@@ -161,7 +161,15 @@ fn assess(
                 format!("claimed to fail, but `{}` succeeds", outcome.line),
             );
         }
-        (CommandClaim::Fails, _) => {}
+        (CommandClaim::Fails, _) => {
+            if let Some(files) = &outcome.fails_only_with {
+                let line = &outcome.line;
+                let reason = format!(
+                    "claimed to fail, but `{line}` succeeds with {files} as when the run began"
+                );
+                return assessment(Verdict::Refuted, reason);
+            }
+        }
         (CommandClaim::Succeeds | CommandClaim::Unstated, code) => {
             let reason =
                 format!("claimed to succeed, but `{}` {}", outcome.line, outcome.exited(code));

@@ -1,6 +1,7 @@
 //! Runs a check a second time as it was when the run began, where a file that steers it has changed
 //! since: its script, or the settings of a test runner or linter. Otherwise an agent could make a
-//! check pass by weakening it. The change alone refutes nothing: the step may be about it.
+//! check pass, or fail, by changing it. The change alone refutes nothing: the step may be about it.
+//! What the check says is taken from the run with the files of the start.
 
 use super::check::{CheckOutcome, CheckStatus, execute};
 use super::format::{display_path, join_limited};
@@ -9,38 +10,49 @@ use super::{EarlierFile, VerifyContext};
 use crate::check_files::{Scripts, StartVersion, may_steer, scripts, start_version};
 use crate::config::Check;
 use crate::read_file::read_file;
-use std::path::{Component, Path, PathBuf};
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// Why a check is not run: a protected file that steers it was changed and could not be restored.
-pub(super) fn unrestored_script(check: &Check, context: &mut VerifyContext<'_>) -> Option<String> {
+pub(super) fn unrestored_script(
+    check: &Check,
+    state: &VerificationState,
+    context: &mut VerifyContext<'_>,
+) -> Option<String> {
     if context.unrestored.is_empty() {
         return None;
     }
-    let scripts = scripts_of(check, context);
+    let changed = match changed_paths(context) {
+        Ok(changed) => changed,
+        Err(why) => return Some(why),
+    };
+    let scripts = match scripts_of(check, &changed, context) {
+        Ok(scripts) => scripts,
+        Err(why) => return Some(why),
+    };
     let steering = |path: &&PathBuf| {
-        let from_top = from_top(path, context);
+        let from_top = state.resolver.relative_to_top(path);
         from_top.is_none_or(|path| may_steer(&path, &scripts))
     };
     let path = context.unrestored.iter().find(steering)?;
     Some(format!("{} was changed and could not be restored", display_path(path)))
 }
 
-/// Runs a check that passed once more with its files as they were when the run began, if any of them
-/// changed. If it fails then, that is its outcome.
+/// Runs a check once more with its files as they were when the run began, if any of them changed. What
+/// it says then is its outcome, except that a check that fails now does not pass.
 pub(super) async fn with_start_versions(
     check: &Check,
-    mut outcome: CheckOutcome,
+    outcome: CheckOutcome,
     state: &VerificationState,
     context: &mut VerifyContext<'_>,
 ) -> CheckOutcome {
-    if outcome.status != CheckStatus::Exited(0) {
-        return outcome;
-    }
+    let CheckStatus::Exited(code) = outcome.status else { return outcome };
     let not_run = |outcome: CheckOutcome, why: String| CheckOutcome {
         status: CheckStatus::CouldNotRun(why),
         ..outcome
     };
-    let files = match changed_since_start(check, context) {
+    let files = match changed_since_start(check, state, context) {
         Ok(files) if files.is_empty() => return outcome,
         Ok(files) => files,
         Err(why) => return not_run(outcome, why),
@@ -69,37 +81,56 @@ pub(super) async fn with_start_versions(
             )
         })
         .collect();
-    if again.status == CheckStatus::Exited(0) {
-        notes.push(format!(
+    let passes = again.status == CheckStatus::Exited(0);
+    notes.push(match (code, passes) {
+        (0, true) => format!(
             "weakened check: {names} changed since the run began; it also passes as it was then"
-        ));
-        outcome.notes.append(&mut notes);
-        return outcome;
-    }
-    notes.push(format!(
-        "weakened check: {names} changed since the run began, and it passes only with the change; \
-         a step that is to change it names it in `writes`"
-    ));
-    let mut again = CheckOutcome { put_back: Some(names), ..again };
-    again.notes.append(&mut notes);
-    again
+        ),
+        (0, false) => format!(
+            "weakened check: {names} changed since the run began, and it passes only with the \
+             change; a step that is to change it names it in `writes`"
+        ),
+        (_, true) => format!(
+            "changed check: {names} changed since the run began, and it fails only with the \
+             change; a step that is to change it names it in `writes`"
+        ),
+        (_, false) => format!(
+            "changed check: {names} changed since the run began; it also fails as it was then"
+        ),
+    });
+    let mut outcome = if code != 0 && passes {
+        CheckOutcome { figures: again.figures, fails_only_with: Some(names), ..outcome }
+    } else {
+        CheckOutcome { put_back: Some(names), ..again }
+    };
+    outcome.notes.append(&mut notes);
+    outcome
+}
+
+/// The files that changed since the run began, relative to the top.
+fn changed_paths(context: &mut VerifyContext<'_>) -> Result<HashSet<PathBuf>, String> {
+    let Some(start) = context.view.run_start() else { return Ok(HashSet::new()) };
+    start.changed().map(HashSet::from_iter).map_err(|error| error.reason)
 }
 
 /// The files that steer a check and changed since the run began, relative to the top, with the
 /// content to put back where it is not simply the old one.
 fn changed_since_start(
     check: &Check,
+    state: &VerificationState,
     context: &mut VerifyContext<'_>,
 ) -> Result<Vec<EarlierFile>, String> {
-    if context.view.run_start().is_none() {
+    let changed = changed_paths(context)?;
+    if changed.is_empty() {
         return Ok(Vec::new());
     }
-    let scripts = scripts_of(check, context);
-    let Some(start) = context.view.run_start() else { return Ok(Vec::new()) };
-    let changed = start.changed().map_err(|error| error.reason)?;
+    let scripts = scripts_of(check, &changed, context)?;
+    let mut steering: Vec<PathBuf> =
+        changed.into_iter().filter(|path| may_steer(path, &scripts)).collect();
+    steering.sort();
     let mut files = Vec::new();
-    for path in changed.into_iter().filter(|path| may_steer(path, &scripts)) {
-        if (context.may_change)(&from_folder(&path, context.folder, context.top)) {
+    for path in steering {
+        if (context.may_change)(&state.resolver.relative_to_folder(&path)) {
             continue;
         }
         let Some(start) = context.view.run_start() else { break };
@@ -119,38 +150,44 @@ fn changed_since_start(
     Ok(files)
 }
 
-/// The scripts of a check, as they were when the run began.
-fn scripts_of(check: &Check, context: &mut VerifyContext<'_>) -> Scripts {
+/// The scripts of a check, as they were when the run began. A file that did not change since is read
+/// where it is.
+fn scripts_of(
+    check: &Check,
+    changed: &HashSet<PathBuf>,
+    context: &mut VerifyContext<'_>,
+) -> Result<Scripts, String> {
     let here = context.folder.strip_prefix(context.top).unwrap_or(Path::new("")).to_owned();
     let top = context.top.to_owned();
+    let real_top = top.canonicalize().unwrap_or_else(|_| top.clone());
     let mut start = context.view.run_start();
     let mut read = |path: &Path| {
-        Ok(match &mut start {
-            Some(start) => start.content(path).ok().flatten(),
-            None => read_file(&top.join(path)).ok().flatten(),
-        })
+        let content = match &mut start {
+            Some(start) if changed.contains(path) => start.content(path),
+            _ => read_linked(&top.join(path), &real_top),
+        };
+        content.map_err(|error| error.to_string())
     };
-    scripts(&check.run, &here, &mut read).unwrap_or_default()
+    let mut found = scripts(&check.run, &here, &mut read)?;
+    // What a link leads to is run as well.
+    let real = found.files.iter().filter_map(|file| {
+        let real = top.join(file).canonicalize().ok()?;
+        real.strip_prefix(&real_top).ok().map(Path::to_owned)
+    });
+    let real: Vec<PathBuf> = real.collect();
+    found.files.extend(real);
+    Ok(found)
 }
 
-/// A path relative to the folder as one relative to the top.
-fn from_top(path: &Path, context: &VerifyContext<'_>) -> Option<PathBuf> {
-    let mut at = context.folder.to_owned();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => {
-                at.pop();
-            }
-            part => at.push(part),
-        }
+/// The content of a file, also behind a link inside of the repository; none if there is none.
+fn read_linked(path: &Path, top: &Path) -> io::Result<Option<Vec<u8>>> {
+    let read = match path.canonicalize() {
+        Ok(real) if real.starts_with(top) => read_file(&real),
+        _ => read_file(path),
+    };
+    match read {
+        // A part of the path is a file.
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        read => read,
     }
-    at.strip_prefix(context.top).ok().map(Path::to_owned)
-}
-
-/// A path relative to the top as one relative to the folder.
-fn from_folder(path: &Path, folder: &Path, top: &Path) -> PathBuf {
-    let here = folder.strip_prefix(top).unwrap_or(Path::new(""));
-    let common = here.components().zip(path.components()).take_while(|(a, b)| a == b).count();
-    let up = here.components().skip(common).map(|_| Component::ParentDir);
-    up.chain(path.components().skip(common)).collect()
 }

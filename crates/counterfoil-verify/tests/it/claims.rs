@@ -9,6 +9,7 @@ mod configs;
 mod kinds;
 mod other_kinds;
 mod paths;
+mod weakened;
 
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{Claim, ClaimReport, EffectiveClaim, Verdict};

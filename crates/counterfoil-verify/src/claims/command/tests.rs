@@ -12,6 +12,7 @@ fn outcome(status: CheckStatus) -> CheckOutcome {
         wall_ms: 5,
         from_cache: false,
         put_back: None,
+        fails_only_with: None,
         changed: None,
         notes: Vec::new(),
     }
