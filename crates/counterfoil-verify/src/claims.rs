@@ -135,7 +135,8 @@ pub trait RunStart: Send + Sync {
 /// The commits that existed before a step.
 #[derive(Clone, Debug)]
 pub enum CommitsBefore {
-    /// Those that the refs reached when the step began.
+    /// Those that the repository had when the step began: what its refs reached, and the others. None is
+    /// known to be new if the others are not known.
     Refs(Refs),
     /// Those that a revision reaches. What a step made after it may be part of it as well.
     Revision(String),

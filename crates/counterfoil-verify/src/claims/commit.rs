@@ -11,7 +11,7 @@ use super::{CommitsBefore, Refs, VerifyContext};
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
 use counterfoil_workspace::git::GitOutput;
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
 /// The minimum length of an abbreviated commit id.
@@ -163,26 +163,31 @@ async fn add_history(
         return Ok(());
     }
     let input: String = ids.iter().flat_map(|id| [id.as_str(), "\n"]).collect();
-    let (tips, can_tell) = match context.commits_before {
+    let no_others = BTreeSet::new();
+    let (tips, others) = match context.commits_before {
         CommitsBefore::Refs(refs) => {
             // A list of commits without parents, or grafts, could hide what is old.
-            let now = read_refs(context).await?;
-            (refs.tips().into_iter().map(str::to_owned).collect(), now.shallow == refs.shallow)
+            let is_same = read_refs(context).await?.is_some_and(|now| now.shallow == refs.shallow);
+            let others = refs.unreached.as_ref().filter(|_| is_same);
+            (refs.tips().into_iter().map(str::to_owned).collect(), others)
         }
-        CommitsBefore::Revision(revision) => (vec![revision.clone()], true),
-        CommitsBefore::Unknown(_) => (Vec::new(), false),
+        CommitsBefore::Revision(revision) => (vec![revision.clone()], Some(&no_others)),
+        CommitsBefore::Unknown(_) => (Vec::new(), None),
     };
     let excluded: String = tips.iter().map(|tip| format!("^{tip}\n")).collect();
-    let new: HashSet<String> = if can_tell {
-        reachable(format!("{input}{excluded}"), context).await?
-    } else {
-        HashSet::new()
+    let new: Option<HashSet<String>> = match others {
+        Some(others) => {
+            let mut new = reachable(format!("{input}{excluded}"), context).await?;
+            new.retain(|id| !others.contains(id));
+            Some(new)
+        }
+        None => None,
     };
     // The commits that are not reachable from HEAD.
     let unreachable: HashSet<String> =
         if has_head { reachable(format!("{input}^HEAD\n"), context).await? } else { ids };
     for commit in known.values_mut().flatten() {
-        commit.is_new = can_tell.then(|| new.contains(&commit.id));
+        commit.is_new = new.as_ref().map(|new| new.contains(&commit.id));
         commit.is_reachable = !unreachable.contains(&commit.id);
     }
     Ok(())
@@ -200,11 +205,10 @@ async fn reachable(
     Ok(String::from_utf8_lossy(&answer.stdout).lines().map(str::to_owned).collect())
 }
 
-async fn read_refs(context: &VerifyContext<'_>) -> Result<Refs, String> {
+async fn read_refs(context: &VerifyContext<'_>) -> Result<Option<Refs>, String> {
     let folder = context.folder.to_owned();
-    let read = tokio::task::spawn_blocking(move || Refs::read(&folder)).await;
-    let refs = read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-    Ok(refs.unwrap_or_default())
+    let read = tokio::task::spawn_blocking(move || Refs::read_names(&folder)).await;
+    read.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 
 async fn list_files(known: &mut CommitLookup, context: &VerifyContext<'_>) -> Result<(), String> {
@@ -296,7 +300,10 @@ fn assess(
                     "whether {displayed} existed before {} cannot be told{}",
                     state.since,
                     match before {
+                        CommitsBefore::Unknown(why) if why.is_empty() => String::new(),
                         CommitsBefore::Unknown(why) => format!(": {why}"),
+                        CommitsBefore::Refs(Refs { unreached: None, .. }) =>
+                            ": which commits there were is not known".to_owned(),
                         _ => ": the list of commits without parents has changed".to_owned(),
                     }
                 )),

@@ -83,7 +83,7 @@ impl Elsewhere {
         let mut tree = pool.take(&main);
         let before = tree.snapshot();
         pool.give_back(&main.folder, tree);
-        let refs = Refs::read(&main.folder).map_err(|error| error.to_string());
+        let refs = Refs::read_names(&main.folder).map_err(|error| error.to_string());
         Self { main, before, refs }
     }
 
@@ -108,7 +108,7 @@ impl Elsewhere {
                 "changed outside of the worktree while it worked, by it or by somebody else: {paths}"
             ));
         }
-        let now = Refs::read(&self.main.folder).map_err(|error| error.to_string());
+        let now = Refs::read_names(&self.main.folder).map_err(|error| error.to_string());
         match (&self.refs, &now) {
             (Ok(before), Ok(now)) => {
                 let (before, now) =

@@ -305,7 +305,9 @@ fn refs_now(scope: &AttemptScope) -> CommitsBefore {
                 let why = "there was no repository any more before the step";
                 return CommitsBefore::Unknown(why.to_owned());
             }
-            let refs = refs.unwrap_or_default();
+            // Where there has been none since the run began, no commit existed.
+            let none = || Refs { unreached: Some(BTreeSet::new()), ..Refs::default() };
+            let refs = refs.unwrap_or_else(none);
             if let Err(error) = save_json(&scope.refs_file(), Durability::Unsynced, &refs) {
                 tracing::warn!(%error, "the refs before the step cannot be kept for a retry");
             }

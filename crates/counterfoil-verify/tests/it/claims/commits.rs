@@ -147,3 +147,94 @@ fn history_cannot_be_cut_to_make_an_old_commit_new() {
     git(&workspace.top(), &["replace", "--graft", &tip], LATER);
     assert_ne!(verdict(), Verdict::Verified);
 }
+
+#[test]
+fn a_commit_that_no_ref_reached_existed_all_the_same() {
+    let mut workspace = TestWorkspace::with(&[("a", "1")]);
+    let top = workspace.top();
+    let ask = |arguments: &[&str]| git(&top, arguments, LATER);
+    ask(&["init", "-q", "-b", "main"]);
+    commit(&workspace, "start", LATER);
+    workspace.write("a", "2");
+    let amended = commit(&workspace, "amended", LATER);
+    ask(&["commit", "-q", "--amend", "-m", "other"]);
+    workspace.write("a", "3");
+    ask(&["stash"]);
+    let stashed = ask(&["rev-parse", "stash@{0}"]);
+    ask(&["stash", "drop", "-q"]);
+    let side = workspace.temp.path().join("side");
+    ask(&["worktree", "add", "-q", "--detach", side.to_str().unwrap()]);
+    git(&side, &["commit", "-q", "--allow-empty", "-m", "detached"], LATER);
+    let detached = git(&side, &["rev-parse", "HEAD"], LATER);
+    let tree = ask(&["rev-parse", "HEAD^{tree}"]);
+    let loose = ask(&["commit-tree", "-m", "loose", &tree]);
+    let packed = ask(&["commit-tree", "-m", "packed", &tree]);
+    let list = workspace.temp.path().join("list");
+    std::fs::write(&list, format!("{packed}\n")).unwrap();
+    let pack = "git pack-objects -q .git/objects/pack/pack < ../list && git prune-packed -q";
+    assert!(Command::new("sh").args(["-c", pack]).current_dir(&top).status().unwrap().success());
+    workspace.start_step();
+    let verdict = |id: &str| {
+        let claim = Claim::new(ClaimKind::Commit);
+        workspace.verify_claim("sha", claim, &json!({ "sha": id })).unwrap().verdict
+    };
+    let old = [&amended, &stashed, &detached, &loose, &packed];
+    for id in old {
+        assert_eq!(verdict(id), Verdict::Refuted, "{id}");
+    }
+    // Nor if it becomes part of the history.
+    ask(&["reset", "-q", "--hard", &amended]);
+    ask(&["reflog", "expire", "--expire=now", "--all"]);
+    for id in old {
+        assert_eq!(verdict(id), Verdict::Refuted, "{id}");
+    }
+    workspace.write("a", "4");
+    let new = commit(&workspace, "new", LONG_AGO);
+    assert_eq!(verdict(&new), Verdict::Verified);
+}
+
+#[test]
+fn without_a_repository_before_the_step_no_commit_is_known_to_be_new() {
+    let mut workspace = TestWorkspace::with(&[("a", "1")]);
+    let top = workspace.top();
+    git(&top, &["init", "-q", "-b", "main"], LATER);
+    let old = commit(&workspace, "old", LATER);
+    let (there, away) = (top.join(".git"), workspace.temp.path().join("away"));
+    std::fs::rename(&there, &away).unwrap();
+    workspace.start_step();
+    std::fs::rename(&away, &there).unwrap();
+    let claim = Claim::new(ClaimKind::Commit);
+    let report = workspace.verify_claim("sha", claim, &json!({ "sha": old })).unwrap();
+    assert_eq!(report.verdict, Verdict::Unverifiable, "{}", report.reason);
+    assert!(report.reason.contains("which commits there were is not known"), "{}", report.reason);
+}
+
+#[test]
+fn a_forged_commit_graph_is_not_believed() {
+    let mut workspace = TestWorkspace::with(&[("a", "1")]);
+    let top = workspace.top();
+    git(&top, &["init", "-q", "-b", "main"], LONG_AGO);
+    let old = commit(&workspace, "old", LONG_AGO);
+    workspace.write("a", "2");
+    let tip = commit(&workspace, "tip", LATER);
+    workspace.start_step();
+    // A graph in which the tip has no parent: that of a commit with the same files.
+    git(&top, &["commit-graph", "write", "--reachable"], LATER);
+    let path = top.join(".git/objects/info/commit-graph");
+    let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o644);
+    std::fs::set_permissions(&path, permissions).unwrap();
+    let mut graph = std::fs::read(&path).unwrap();
+    // The table of contents names the chunk with the parents, 36 bytes for each commit.
+    let entry = graph.windows(4).position(|name| name == b"CDAT").unwrap();
+    let at = u64::from_be_bytes(graph[entry + 4..entry + 12].try_into().unwrap());
+    let mut ids = [old.as_str(), tip.as_str()];
+    ids.sort_unstable();
+    let row = ids.iter().position(|id| *id == tip).unwrap();
+    let parent = usize::try_from(at).unwrap() + row * 36 + 20;
+    graph[parent..parent + 4].copy_from_slice(&0x7000_0000_u32.to_be_bytes());
+    std::fs::write(&path, graph).unwrap();
+    let claim = Claim::new(ClaimKind::Commit);
+    let report = workspace.verify_claim("sha", claim, &json!({ "sha": old })).unwrap();
+    assert_eq!(report.verdict, Verdict::Refuted, "{}", report.reason);
+}
