@@ -25,12 +25,14 @@ const MAX_NAME_SEARCHES: usize = 200;
 const MAX_LISTED: usize = 5;
 
 /// Compares the tests of files before and after a step. A missing file has no tests.
-pub fn compare<'a>(
-    files: impl Iterator<Item = (&'a Path, Option<&'a [u8]>, Option<&'a [u8]>)>,
+pub fn compare<'a, B: AsRef<[u8]>>(
+    files: impl Iterator<Item = (&'a Path, Option<B>, Option<B>)>,
 ) -> TestDelta {
     let mut comparison = Comparison::default();
     let deadline = Deadline::after(Deadline::PER_STEP);
     for (path, before, after) in files {
+        let (before, after) =
+            (before.as_ref().map(AsRef::as_ref), after.as_ref().map(AsRef::as_ref));
         if before == after {
             continue;
         }
@@ -126,7 +128,11 @@ impl Comparison {
                     selected.get(name).map_or(switch.is_usual, |before| before.is_subset(now))
                 });
                 let folder = file.parent().unwrap_or(Path::new(""));
-                let is_new = switch.about.iter().any(|it| self.created.contains(&folder.join(it)));
+                let is_created = |name: &PathBuf| self.created.contains(&folder.join(name));
+                // Where the settings were there before, tests may have run without the manifest.
+                let is_new = switch.about.iter().any(is_created)
+                    || self.created.contains(&file)
+                        && switch.manifest.as_ref().is_some_and(is_created);
                 if selects_more || is_new {
                     continue;
                 }

@@ -91,7 +91,7 @@ pub(super) fn read(path: &Path, text: &[u8], deadline: Deadline) -> Result<Vec<S
         _ => None,
     };
     for switch in &mut settings {
-        switch.about.extend(manifest.map(PathBuf::from));
+        switch.manifest = manifest.map(PathBuf::from);
         if switch.line == 0 {
             switch.line = line_of(source, &switch.what);
         }
@@ -137,7 +137,7 @@ fn line_of(text: &str, what: &str) -> u32 {
 fn setting(name: &str, value: &str) -> Switch {
     let what = format!("`{name}` = {}", quote(value));
     let key = format!("{name} = {value}");
-    Switch { key, what, line: 0, selects: None, is_usual: false, about: Vec::new() }
+    Switch { key, what, line: 0, selects: None, is_usual: false, about: Vec::new(), manifest: None }
 }
 
 /// A setting that selects tests by patterns.

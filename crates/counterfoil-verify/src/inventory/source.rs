@@ -86,6 +86,8 @@ pub(super) struct Switch {
     pub(super) is_usual: bool,
     /// Files without which it decides about nothing: where one of them is new, no test is lost.
     pub(super) about: Vec<PathBuf>,
+    /// The manifest of its package: where both it and the settings are new, no test is lost.
+    pub(super) manifest: Option<PathBuf>,
 }
 
 impl Switch {
@@ -98,6 +100,7 @@ impl Switch {
             selects: None,
             is_usual: false,
             about: Vec::new(),
+            manifest: None,
         }
     }
 

@@ -16,7 +16,7 @@ fn read(text: &[u8]) {
         let listed = gone.removed.len() + gone.notes.len();
         assert!(listed >= found.len().min(1), "{file}: {} tests, {listed} reported", found.len());
         let same = compare([(path, Some(text), Some(text))].into_iter());
-        assert_eq!(same, compare(std::iter::empty()));
+        assert_eq!(same, compare(std::iter::empty::<(&Path, Option<&[u8]>, Option<&[u8]>)>()));
     }
 }
 
