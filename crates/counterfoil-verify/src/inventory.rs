@@ -66,6 +66,13 @@ pub fn is_test_file(path: &Path) -> bool {
     Language::from_path(path).is_some() || selection::is_settings_file(path)
 }
 
+/// Whether a file may contain tests, or settings of a test runner, by its name and its text.
+pub(crate) fn may_hold_tests(path: &Path, text: &[u8]) -> bool {
+    selection::is_settings_file(path)
+        || Language::from_path(path)
+            .is_some_and(|language| !parse::is_binary(text) && language.may_hold_tests(path, text))
+}
+
 /// Whether a file is in a language whose tests can be found, by its name.
 pub fn is_source_file(path: &Path) -> bool {
     Language::from_path(path).is_some()

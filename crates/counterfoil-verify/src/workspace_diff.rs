@@ -3,15 +3,21 @@
 use crate::claims::{EarlierFile, RunStart, Since, UnobservableError, WorkspaceView};
 use crate::inventory::{self, TestDelta};
 use crate::read_file::read_file;
-use counterfoil_workspace::snapshot::{Change, Changes, Snapshot, Snapshotter};
+use counterfoil_workspace::snapshot::{Changes, Snapshot, Snapshotter};
 use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// The maximum number of changed files whose tests are compared.
-const MAX_TEST_FILES: usize = 1000;
+/// The maximum number of bytes of changed files that may contain tests, before and after. The time for
+/// parsing is limited as well.
+const MAX_TEST_BYTES: usize = 256 << 20;
+/// How many files are read at once.
+const FILES_AT_ONCE: usize = 200;
+
+/// A file before and after.
+type ChangedFile<'a> = (&'a Path, Option<Vec<u8>>, Option<Vec<u8>>);
 
 /// The changes of a workspace since a point in time. Calls block.
 #[derive(Debug)]
@@ -132,27 +138,46 @@ impl WorkspaceDiff {
 
     /// The changes of tests at the last refresh.
     pub fn test_delta(&self) -> TestDelta {
-        let paths: Vec<(&PathBuf, &Change)> = self
+        let paths: Vec<&Path> = self
             .changes
             .files
-            .iter()
-            .filter(|(path, _)| inventory::is_test_file(path))
-            .take(MAX_TEST_FILES + 1)
+            .keys()
+            .map(PathBuf::as_path)
+            .filter(|path| inventory::is_test_file(path))
             .collect();
-        let incomplete = |reason: String| TestDelta {
-            is_incomplete: true,
-            notes: vec![reason],
-            ..TestDelta::default()
-        };
-        if paths.len() > MAX_TEST_FILES {
-            return incomplete(format!(
-                "more than {MAX_TEST_FILES} changed files may contain tests"
-            ));
-        }
-        let mut files = Vec::with_capacity(paths.len());
         let mut unread = Vec::new();
-        for (path, _) in paths {
-            let before = self.snapshotter.content(&self.before, path);
+        let mut left = MAX_TEST_BYTES;
+        let files = paths.chunks(FILES_AT_ONCE).flat_map(|paths| {
+            if left == 0 {
+                return Vec::new();
+            }
+            let files = self.read_changed(paths, &mut unread);
+            let has_tests = |path: &Path, text: &&Vec<u8>| inventory::may_hold_tests(path, text);
+            for (path, before, after) in &files {
+                let texts = before.iter().chain(after).filter(|text| has_tests(path, text));
+                left = left.saturating_sub(texts.map(Vec::len).sum());
+            }
+            files
+        });
+        let mut delta = inventory::compare(files);
+        if left == 0 {
+            let most = MAX_TEST_BYTES >> 20;
+            unread.push(format!("the changed files that may contain tests exceed {most} MiB"));
+        }
+        delta.is_incomplete |= !unread.is_empty();
+        unread.append(&mut delta.notes);
+        delta.notes = unread;
+        delta
+    }
+
+    /// Reads changed files before and now. Those that cannot be read are added to `unread`.
+    fn read_changed<'p>(
+        &self,
+        paths: &[&'p Path],
+        unread: &mut Vec<String>,
+    ) -> Vec<ChangedFile<'p>> {
+        let mut files = Vec::with_capacity(paths.len());
+        for (path, before) in paths.iter().zip(self.snapshotter.contents(&self.before, paths)) {
             // What a link or a device leads to is not observed. A new one replaces no test.
             let place = self.snapshotter.folder().join(path);
             let is_new = matches!(before, Ok(None)) && !inventory::decides_about_others(path);
@@ -163,21 +188,14 @@ impl WorkspaceDiff {
                 }
                 continue;
             }
-            let after = read_file(&place);
-            match (before, after) {
-                (Ok(before), Ok(after)) => files.push((path.as_path(), before, after)),
+            match (before, read_file(&place)) {
+                (Ok(before), Ok(after)) => files.push((*path, before, after)),
                 (Err(error), _) | (_, Err(error)) => {
                     unread.push(format!("{}: {error}", path.display()));
                 }
             }
         }
-        let mut delta = inventory::compare(
-            files.iter().map(|(path, before, after)| (*path, before.as_deref(), after.as_deref())),
-        );
-        delta.is_incomplete |= !unread.is_empty();
-        unread.append(&mut delta.notes);
-        delta.notes = unread;
-        delta
+        files
     }
 
     /// Whether the changed files may contain tests in a language that is not supported: none of

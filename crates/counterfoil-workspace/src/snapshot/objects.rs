@@ -7,7 +7,7 @@ use super::git::Git;
 use super::parse::{self, TreeEntry};
 use super::repo_path::RepoPath;
 use crate::git::GitCommand;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
 use std::sync::Mutex;
@@ -40,6 +40,34 @@ impl ObjectReader {
             return Ok(content);
         }
         Err(io::Error::other(format!("the {kind} {oid} in the repository is damaged")))
+    }
+
+    /// The contents of blobs, by their ids, read at once. Those that cannot be read are left out.
+    pub(super) fn read_blobs(
+        &self,
+        git: &Git,
+        repo: &BaseRepo,
+        oids: &[&str],
+    ) -> HashMap<String, Vec<u8>> {
+        let input = oids.iter().flat_map(|oid| [*oid, "\n"]).collect::<String>().into_bytes();
+        let mut blobs = HashMap::new();
+        let Ok(output) = self.run(git, repo, &["cat-file", "--batch"], Some(input)) else {
+            return blobs;
+        };
+        let mut rest = output.as_slice();
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let head = String::from_utf8_lossy(&rest[..end]).into_owned();
+            rest = &rest[end + 1..];
+            let [oid, "blob", size] = head.split(' ').collect::<Vec<_>>()[..] else { continue };
+            let Some(content) = size.parse().ok().and_then(|size: usize| rest.get(..size)) else {
+                break;
+            };
+            if object_id(repo.format, "blob", content) == oid {
+                blobs.insert(oid.to_owned(), content.to_vec());
+            }
+            rest = rest.get(content.len() + 1..).unwrap_or_default();
+        }
+        blobs
     }
 
     /// The files of a commit.

@@ -13,6 +13,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
@@ -41,6 +42,15 @@ enum Wanted {
     Link(Vec<u8>),
 }
 
+impl Wanted {
+    fn into_bytes(self) -> Option<Vec<u8>> {
+        match self {
+            Self::Absent => None,
+            Self::File { bytes, .. } | Self::Link(bytes) => Some(bytes),
+        }
+    }
+}
+
 impl Snapshotter {
     /// The bytes of a file in a snapshot, or the target of a symbolic link. `None` if it did not
     /// exist.
@@ -52,10 +62,34 @@ impl Snapshotter {
                 self.top.display()
             )));
         };
-        match self.wanted(&name, &source(at, &name)?)? {
-            Wanted::Absent => Ok(None),
-            Wanted::File { bytes, .. } | Wanted::Link(bytes) => Ok(Some(bytes)),
+        Ok(self.wanted(&name, &source(at, &name)?)?.into_bytes())
+    }
+
+    /// The contents of files in a snapshot, as [`Snapshotter::content`] reads them, with one call of git
+    /// for all of them.
+    pub fn contents(&self, at: &Snapshot, paths: &[&Path]) -> Vec<io::Result<Option<Vec<u8>>>> {
+        let mut oids: BTreeMap<&Path, (&BaseRepo, Vec<&str>)> = BTreeMap::new();
+        for name in paths.iter().filter_map(|path| self.name_of(path)) {
+            if let Ok(Source::Base(file, repo)) = source(at, &name) {
+                let (_, oids) = oids.entry(&repo.objects).or_insert((repo, Vec::new()));
+                oids.push(&file.blob.oid);
+            }
         }
+        let mut known = HashMap::new();
+        for (repo, oids) in oids.values() {
+            known.extend(self.objects.read_blobs(&self.git, repo, oids));
+        }
+        let read = |path: &&Path| {
+            let Some(name) = self.name_of(path) else { return self.content(at, path) };
+            match source(at, &name)? {
+                Source::Base(file, repo) => {
+                    let blob = known.get(&file.blob.oid).cloned();
+                    Ok(self.checked_out(&name, file, repo, blob)?.into_bytes())
+                }
+                _ => self.content(at, path),
+            }
+        };
+        paths.iter().map(read).collect()
     }
 
     /// Restores files to their state in a snapshot: bytes, mode, link or absence. Each is replaced
@@ -166,19 +200,28 @@ impl Snapshotter {
         match source {
             Source::Nowhere => Ok(Wanted::Absent),
             Source::Snapshot(state, repo) => self.stored(name, state, *repo),
-            Source::Base(file, repo) => self.checked_out(name, file, repo),
+            Source::Base(file, repo) => self.checked_out(name, file, repo, None),
         }
     }
 
-    /// A file of the base as git would check it out.
-    fn checked_out(&self, name: &RepoPath, file: &BaseFile, repo: &BaseRepo) -> io::Result<Wanted> {
+    /// A file of the base as git would check it out, given its blob if that was read.
+    fn checked_out(
+        &self,
+        name: &RepoPath,
+        file: &BaseFile,
+        repo: &BaseRepo,
+        blob: Option<Vec<u8>>,
+    ) -> io::Result<Wanted> {
         // Its bytes were read at the start.
         if let Some(state) = self.start.as_ref().and_then(|start| start.filtered.get(name))
             && self.start.as_ref().is_some_and(|start| start.base.get(name) == Some(file))
         {
             return self.stored(name, state, None);
         }
-        let bytes = self.objects.read(&self.git, repo, "blob", &file.blob.oid)?;
+        let bytes = match blob {
+            Some(bytes) => bytes,
+            None => self.objects.read(&self.git, repo, "blob", &file.blob.oid)?,
+        };
         if file.blob.is_link() {
             return Ok(Wanted::Link(bytes));
         }

@@ -14,6 +14,15 @@ const TEST: &str = "def test_a():\n    assert add(1, 2) == 3\n";
 
 /// Reads what a step does in a repository with one test file and settings.
 fn observe<T>(step: impl Fn(&Path), read: impl Fn(&mut WorkspaceDiff) -> T) -> T {
+    observe_in(|_| {}, step, read)
+}
+
+/// The same, with more files before the step.
+fn observe_in<T>(
+    prepare: impl Fn(&Path),
+    step: impl Fn(&Path),
+    read: impl Fn(&mut WorkspaceDiff) -> T,
+) -> T {
     let folder = tempfile::tempdir().unwrap();
     let git = |arguments: &[&str]| {
         let done = Command::new("git")
@@ -27,6 +36,7 @@ fn observe<T>(step: impl Fn(&Path), read: impl Fn(&mut WorkspaceDiff) -> T) -> T
     git(&["init", "-q"]);
     fs::write(folder.path().join("test_a.py"), TEST).unwrap();
     fs::write(folder.path().join("pytest.ini"), "[pytest]\n").unwrap();
+    prepare(folder.path());
     git(&["add", "-A"]);
     git(&["commit", "-q", "-m", "start"]);
     let mut snapshotter = Snapshotter::open(folder.path(), Settings::default());
@@ -115,4 +125,34 @@ fn settings_do_not_make_tests_of_another_language_countable() {
         fs::write(folder.join("pytest.ini"), "[pytest]\nminversion = 7.0\n").unwrap();
     };
     assert_eq!(observe(step, WorkspaceView::test_counts), None);
+}
+
+/// Writes many files, as a formatter does.
+fn write_many(folder: &Path, text: &str) {
+    fs::create_dir_all(folder.join("many")).unwrap();
+    for number in 0..1500 {
+        fs::write(folder.join(format!("many/test_{number}.py")), text).unwrap();
+    }
+}
+
+#[test]
+fn a_step_may_change_any_number_of_files() {
+    let report_of = |before: &str, after: &str, step: fn(&Path)| {
+        observe_in(
+            |folder| write_many(folder, before),
+            |folder| {
+                write_many(folder, after);
+                step(folder);
+            },
+            |observed| report(&observed.test_delta(), ClaimPolicy::Record),
+        )
+    };
+    let test = "def test_a():\n    assert f(1,2) == 1\n";
+    let removes: fn(&Path) = |folder| fs::remove_file(folder.join("test_a.py")).unwrap();
+    for (before, after) in [("x=1\n", "x = 1\n"), (test, &test.replace("1,2", "1, 2"))] {
+        let kept = report_of(before, after, |_| {});
+        assert_eq!(kept.verdict, Verdict::Verified, "{}", kept.reason);
+        let removed = report_of(before, after, removes);
+        assert_eq!(removed.verdict, Verdict::Refuted, "{}", removed.reason);
+    }
 }
