@@ -38,7 +38,7 @@ fn entries(text: &str) -> Vec<(String, String, String)> {
                 value.push_str(line.trim_end());
             }
             _ if trimmed.starts_with('[') => {
-                section = trimmed.trim_matches(['[', ']']).trim().to_owned();
+                trimmed.trim_matches(['[', ']']).trim().clone_into(&mut section);
                 entries.push((section.clone(), String::new(), trimmed.to_owned()));
             }
             _ => {

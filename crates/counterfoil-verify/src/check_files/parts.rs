@@ -363,7 +363,7 @@ pub(super) fn go_work(start: Option<&[u8]>, now: Option<&[u8]>) -> StartVersion 
         for line in text.lines() {
             let line = line.split("//").next().unwrap_or(line).trim();
             if let Some(name) = line.strip_suffix('(') {
-                block = name.trim().to_owned();
+                name.trim().clone_into(&mut block);
             } else if line == ")" {
                 block.clear();
             } else if !line.is_empty() {

@@ -10,8 +10,10 @@
 //! Which of the words behind an interpreter is the script depends on its options. A word that follows
 //! an option is the script only if such a file existed when the run began.
 
+mod interpreters;
+
 use super::shell::{is_assignment, read_line, without_variable};
-use super::tables::{has, is_known, is_subcommand, maker_files};
+use super::tables::{has, is_subcommand, maker_files};
 use crate::config::CheckCommand;
 use crate::relative_path::below_top;
 use globset::Glob;
@@ -101,6 +103,21 @@ struct Place {
     folder: PathBuf,
     /// The folder of the script that the command is in.
     script: Option<PathBuf>,
+}
+
+impl Place {
+    /// `cd`.
+    fn change_folder(&mut self, arguments: &[&str]) {
+        let Some(to) = arguments.iter().find(|word| !word.starts_with('-')) else { return };
+        let of_script = ["dirname", "BASH_SOURCE", "%/*"].iter().any(|sign| to.contains(sign));
+        let base = self.script.as_ref().filter(|_| of_script).unwrap_or(&self.folder);
+        match without_variable(to) {
+            Some(to) => self.folder = base.join(to),
+            None if of_script => self.folder = base.clone(),
+            // What a variable holds is not known here.
+            None => {}
+        }
+    }
 }
 
 struct Search<'a, 'r> {
@@ -263,7 +280,7 @@ impl Search<'_, '_> {
                 self.add(&path, place, depth, is_shell);
             }
         } else if *program == "cd" {
-            self.change_folder(arguments, place);
+            place.change_folder(arguments);
         } else if has("wrappers", name) {
             self.wrapped(arguments, place, depth, is_direct);
         } else if has("interpreters", name) {
@@ -287,156 +304,6 @@ impl Search<'_, '_> {
         } else if is_direct {
             self.settings(name, arguments, place, depth);
         }
-    }
-
-    /// Notes the folders of `PYTHONPATH`.
-    fn assignment(&mut self, word: &str, place: &Place) {
-        let Some(folders) = word.strip_prefix("PYTHONPATH=") else { return };
-        for folder in folders.split(':') {
-            let folder = without_variable(folder).unwrap_or(".");
-            self.search_modules(&place.folder.join(folder));
-        }
-    }
-
-    fn search_modules(&mut self, folder: &Path) {
-        // The name of a file makes the folder one that is not empty.
-        let folder = below_top(&folder.join("x")).and_then(|file| Some(file.parent()?.to_owned()));
-        self.found.module_folders.extend(folder);
-    }
-
-    fn change_folder(&mut self, arguments: &[&str], place: &mut Place) {
-        let Some(to) = arguments.iter().find(|word| !word.starts_with('-')) else { return };
-        let of_script = ["dirname", "BASH_SOURCE", "%/*"].iter().any(|sign| to.contains(sign));
-        let base = place.script.as_ref().filter(|_| of_script).unwrap_or(&place.folder);
-        match without_variable(to) {
-            Some(to) => place.folder = base.join(to),
-            None if of_script => place.folder = base.clone(),
-            // What a variable holds is not known here.
-            None => {}
-        }
-    }
-
-    /// The program that follows the options of another one.
-    fn wrapped(&mut self, words: &[&str], place: &mut Place, depth: usize, is_direct: bool) {
-        let (mut follows_option, mut skipped_value) = (false, false);
-        for (at, word) in words.iter().enumerate() {
-            let name = word.rsplit('/').next().unwrap_or(word);
-            if is_assignment(word) {
-                self.assignment(word, place);
-            } else if *word == "--" {
-                follows_option = false;
-            } else if word.starts_with('-') {
-                follows_option = true;
-            } else if is_known(name) {
-                return self.command(&words[at..], place, depth, is_direct);
-            } else if word.starts_with(|c: char| c.is_ascii_digit()) {
-                follows_option = false;
-            } else {
-                let existing = self.named_existing(word, place);
-                if existing.is_empty() && follows_option {
-                    // It may be the value of the option.
-                    (follows_option, skipped_value) = (false, true);
-                    continue;
-                }
-                if existing.is_empty() {
-                    return self.command(&words[at..], place, depth, is_direct);
-                }
-                // Behind a word that may be the program, it may be what is checked.
-                let is_executed =
-                    !(skipped_value && existing.iter().any(|file| super::is_test_name(file)));
-                for path in existing.into_iter().filter(|_| is_direct && is_executed) {
-                    self.add(&path, place, depth, true);
-                }
-                return;
-            }
-        }
-    }
-
-    fn interpreter(
-        &mut self,
-        name: &str,
-        arguments: &[&str],
-        place: &mut Place,
-        depth: usize,
-        is_direct: bool,
-    ) {
-        let (is_shell, is_python) = (has("shells", name), has("pythons", name));
-        let takes_script = is_direct || is_shell;
-        let is_cluster = |word: &str, letter: char| {
-            !word.starts_with("--") && word.starts_with('-') && word.ends_with(letter)
-        };
-        let mut follows_option: Option<&str> = None;
-        for (at, word) in arguments.iter().enumerate() {
-            let rest = &arguments[at + 1..];
-            if is_shell && is_cluster(word, 'c') {
-                let line = rest.iter().find(|word| !word.starts_with('-'));
-                return match line {
-                    Some(line) => self.lines(line, place.clone(), depth + 1, is_direct),
-                    None => {}
-                };
-            }
-            if is_python && is_cluster(word, 'm') {
-                if is_direct && let [module, rest @ ..] = rest {
-                    self.module(module, rest, place, depth);
-                }
-                return;
-            }
-            if *word == "-c" || !is_shell && matches!(*word, "-e" | "--eval" | "-") {
-                if is_python {
-                    self.search_modules(&place.folder);
-                }
-                return;
-            }
-            if *word == "--test" {
-                // What follows is checked.
-                return self.settings(name, arguments, place, depth);
-            }
-            if *word == "--" {
-                follows_option = None;
-            } else if word.starts_with(['-', '+']) && word.len() > 1 {
-                let (option, value) = word.split_once('=').unwrap_or((word, ""));
-                if !value.is_empty() && has("first-options", option) && takes_script {
-                    self.add_existing(value, place, depth);
-                }
-                follows_option = value.is_empty().then_some(option);
-            } else if word.starts_with(['<', '>']) {
-                return;
-            } else {
-                let option = follows_option.take();
-                let takes_value = option.is_some_and(|option| {
-                    has("value-options", option) || is_shell && is_cluster(option, 'o')
-                });
-                if option.is_some_and(|option| has("first-options", option)) && takes_script {
-                    self.add_existing(word, place, depth);
-                    continue;
-                }
-                // It may be the value of the option, if another word follows.
-                let may_be_value = option.is_some()
-                    && !word.contains(['.', '/'])
-                    && rest.iter().any(|word| !word.starts_with('-'))
-                    && self.named_existing(word, place).is_empty();
-                if takes_value || may_be_value {
-                    continue;
-                }
-                for path in self.named(word, place).into_iter().filter(|_| takes_script) {
-                    if is_python && let Some(folder) = path.parent() {
-                        self.search_modules(folder);
-                    }
-                    self.add(&path, place, depth, is_shell);
-                }
-                return;
-            }
-        }
-    }
-
-    /// A module that Python runs: a file of that name comes before the installed one.
-    fn module(&mut self, module: &str, arguments: &[&str], place: &Place, depth: usize) {
-        let path = module.replace('.', "/");
-        let names = ["", "/__main__", "/__init__"];
-        let files = names.map(|name| place.folder.join(format!("{path}{name}.py")));
-        self.found.shadows.extend(files.iter().filter_map(|file| below_top(file)));
-        self.search_modules(&place.folder);
-        self.settings(module, arguments, place, depth);
     }
 
     /// The files that options name as settings of a program.

@@ -145,7 +145,7 @@ fn deciding(role: Role, language: Language, text: &[u8]) -> Option<Vec<String>> 
         Language::Python => !is_inert_python(*node, text, role),
         _ => !is_inert_script(*node, text, role),
     };
-    let statements = children(root).into_iter().filter(|node| node.is_named()).filter(counts);
+    let statements = children(root).into_iter().filter(Node::is_named).filter(counts);
     let mut statements: Vec<String> =
         statements.map(|node| node_text(node, text).to_owned()).collect();
     statements.sort();

@@ -68,6 +68,27 @@ fn a_weakened_check_is_run_as_it_was() {
             "echo exit 0 > checks/t.sh",
         ),
         (
+            "the script, behind options",
+            "[checks]\ntest = \"env -u HOME bash -euo pipefail t.sh\"\n",
+            vec![("t.sh", FAILS)],
+            "echo exit 0 > t.sh",
+        ),
+        (
+            "a statement of conftest.py",
+            "[checks]\ntest = \"grep -qs SystemExit conftest.py || ! grep -q broken a.rs\"\n",
+            vec![("conftest.py", "import pytest\n")],
+            "echo 'raise SystemExit(0)' >> conftest.py",
+        ),
+        (
+            "a module of the test runner",
+            "[checks]\ntest = \"python3 -m unittest -q\"\n",
+            vec![(
+                "test_a.py",
+                "import unittest\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.assertNotIn('broken', open('a.rs').read())\n",
+            )],
+            "echo 'import os; os._exit(0)' > argparse.py",
+        ),
+        (
             "a script that the script runs",
             "[checks]\ntest = \"FAST=1 sh t.sh\"\n",
             vec![("t.sh", "set -e\n. ./lib.sh\n"), ("lib.sh", FAILS)],
@@ -150,6 +171,16 @@ fn a_changed_check_that_also_passes_as_it_was_is_reported_beside_the_claim() {
 }
 
 #[test]
+fn a_check_that_was_made_to_fail_reproduces_no_bug() {
+    let project = project("[checks]\ntest = \"sh t.sh\"\n", &[("t.sh", FAILS)]);
+    let reply = json!({"files": ["a.rs", "t.sh"], "tests_pass": false});
+    project
+        .write_script(&[replies(&reply, json!({"exec": "echo fine > a.rs; echo exit 1 > t.sh"}))]);
+    let reason = "succeeds with t.sh as when the run began";
+    project.run_script().assert_claim(0, "tests_pass", "refuted", &[reason]);
+}
+
+#[test]
 fn honest_changes_are_no_weakened_check() {
     for (toml, files, exec) in [
         // A new script, a dependency, a fixture.
@@ -168,6 +199,24 @@ fn honest_changes_are_no_weakened_check() {
             "[checks]\ntest = \"grep -q requests pyproject.toml\"\n",
             vec![("pyproject.toml", "[project]\nname = \"a\"\n\n[tool.ruff]\nline-length = 90\n")],
             "sed -i 's/\"a\"/\"a\"\\ndependencies = [\"requests\"]/' pyproject.toml",
+        ),
+        (
+            "[checks]\ntest = \"grep -q slow pyproject.toml\"\n",
+            vec![("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"--strict-markers\"\n")],
+            "echo 'markers = [\"slow\"]' >> pyproject.toml",
+        ),
+        ("[checks]\ntest = \"make -s test\"\n", vec![], "printf 'test:\\n\\ttrue\\n' > Makefile"),
+        // A test that changes together with the code.
+        (
+            "[checks]\ntest = \"python3 -B -m unittest -q test_a.py\"\n",
+            vec![
+                ("calc.py", "def add(a, b):\n    return a + b\n"),
+                (
+                    "test_a.py",
+                    "import unittest, calc\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(calc.add(1, 2), 3)\n",
+                ),
+            ],
+            "sed -i s/add/plus/ calc.py test_a.py",
         ),
     ] {
         let project = project(toml, &files);
