@@ -22,12 +22,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// How many scripts are followed, and how deep.
-const MAX_SCRIPTS: usize = 64;
+const MAX_SCRIPTS: usize = 1000;
 const MAX_DEPTH: usize = 5;
 /// How many bytes of a script are searched for others.
 const MAX_SCRIPT_BYTES: usize = 1 << 20;
 /// How many files are looked for.
-const MAX_LOOKS: usize = 1000;
+const MAX_LOOKS: usize = 10_000;
 
 /// Reads a file of the repository as it was at the start of the run; none if there was none.
 pub(crate) type ReadAtStart<'a> = dyn FnMut(&Path) -> Result<Option<Vec<u8>>, String> + 'a;
@@ -331,6 +331,9 @@ impl Search<'_, '_> {
             for path in self.named(file, &at) {
                 self.add(&path, &at, depth, false);
             }
+            return;
+        }
+        if arguments.iter().any(|word| word.starts_with("--manifest-path")) {
             return;
         }
         // Some of them look in the folders above as well.

@@ -132,6 +132,7 @@ fn every_statement_of_a_conftest_that_does_something_counts() {
         "@pytest.fixture\ndef db():\n    pytest.skip('no')",
         "@pytest.fixture(autouse=True)\ndef db():\n    pass",
         "def pytest_runtest_call(item):\n    pass",
+        "@pytest.fixture\ndef fake():\n    sys.modules['calc'] = None",
         "def broken(",
     ] {
         let now = format!("{start}\n{added}\n");
@@ -143,6 +144,8 @@ fn every_statement_of_a_conftest_that_does_something_counts() {
         "@pytest.fixture(scope='session')\ndef db(tmp_path):\n    return connect(tmp_path)",
         "@pytest.fixture\ndef env(monkeypatch):\n    monkeypatch.setattr(app, 'x', 1)",
         "class User:\n    name: str = 'a'\n    def greet(self):\n        return helper()",
+        "@pytest.fixture\ndef server():\n    process = start(re.compile('x'))\n    yield process\n    process.kill()",
+        "@pytest.fixture\ndef browser():\n    driver = open_browser()\n    yield driver\n    driver.quit()",
         "DATA = {'a': [1, 2]}\nHERE = Path(__file__).parent",
         "sys.path.insert(0, str(Path(__file__).parent))",
         "if TYPE_CHECKING:\n    from app import App",
@@ -206,6 +209,10 @@ fn a_new_file_without_which_there_was_no_check_weakens_nothing() {
     ] {
         assert_eq!(new(line, &make, path), StartVersion::Whole, "{line}: {path}");
     }
+    let found = found_in("cargo test --manifest-path app/Cargo.toml", &none);
+    let root = b"[workspace]\nexclude = [\"a\"]\n";
+    let version = start_version(Path::new("Cargo.toml"), &found, None, Some(root));
+    assert_ne!(version, StartVersion::Same);
     // In a folder below, it hides the one that was there.
     let cargo = BTreeMap::from([("Cargo.toml", "[workspace]\n")]);
     let found = found_in("cd sub && cargo test", &cargo);

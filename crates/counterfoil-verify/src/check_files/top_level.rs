@@ -18,17 +18,13 @@ const TELLING: &[&str] = &[
     "importorskip",
     "exit",
     "_exit",
-    "abort",
-    "kill",
     "SystemExit",
     "KeyboardInterrupt",
     "deselect",
     "exec",
     "eval",
-    "compile",
     "__import__",
     "builtins",
-    "modules",
     "setattr",
     "TestCase",
     "_pytest",
@@ -38,8 +34,6 @@ const TELLING: &[&str] = &[
     "execv",
     "execvp",
     "force_result",
-    "outcome",
-    "quit",
 ];
 
 /// Decorators of Python that only wrap a function.
@@ -60,6 +54,10 @@ const PLAIN_DECORATORS: &[&str] = &[
     "abstractmethod",
     "setter",
     "total_ordering",
+    "parametrize",
+    "usefixtures",
+    "patch",
+    "object",
 ];
 
 /// Functions that may be called for a value, or to find modules.
@@ -240,6 +238,7 @@ fn tells(node: Node<'_>, text: &[u8]) -> bool {
                 && of_fixture.is_some_and(|object| node_text(object, text) == "monkeypatch");
             tells |= !is_undone;
         }
+        tells |= node.kind() == "attribute" && node_text(node, text) == "sys.modules";
         !tells
     });
     tells
