@@ -29,6 +29,7 @@ use counterfoil_workspace::workspaces::Workspaces;
 use counterfoil_workspace::{Durability, save_json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The folder for temporary files of attempts, within the state folder.
@@ -56,6 +57,8 @@ pub struct WorkerContext {
     check_cache: Arc<CheckCache>,
     /// The repository when the run began.
     run_start: OnceLock<Snapshot>,
+    /// How many agents are at work.
+    agents_at_work: AtomicUsize,
     /// What the engine itself changed.
     known_work: Arc<KnownWork>,
     /// How commands and checks are contained.
@@ -97,6 +100,7 @@ impl WorkerContext {
             active: Arc::default(),
             check_cache: Arc::default(),
             run_start: OnceLock::new(),
+            agents_at_work: AtomicUsize::new(0),
             known_work: Arc::default(),
             launcher: Launcher::default(),
         }
@@ -185,6 +189,25 @@ impl WorkerContext {
         self.run_start.get().is_some() || self.run_start_file().exists()
     }
 
+    fn programs_file(&self) -> PathBuf {
+        crate::verification::baselines(&self.state, &self.run).join("git-programs")
+    }
+
+    /// An agent begins to work: what git runs is not known again before it has ended.
+    fn agent_begins(&self) {
+        self.agents_at_work.fetch_add(1, Ordering::SeqCst);
+        let _ = std::fs::remove_file(seen_programs(&self.programs_file()));
+    }
+
+    /// An agent has ended. Keeps what git runs if no other agent is at work. It blocks.
+    fn agent_ended(&self) {
+        if self.agents_at_work.fetch_sub(1, Ordering::SeqCst) == 1
+            && let Ok(programs) = GitPrograms::read(&self.repo)
+        {
+            save_programs(&seen_programs(&self.programs_file()), &programs);
+        }
+    }
+
     fn run_start_file(&self) -> PathBuf {
         crate::verification::baselines(&self.state, &self.run).join("run-start")
     }
@@ -193,7 +216,7 @@ impl WorkerContext {
     fn run_start(&self) -> &Snapshot {
         self.run_start.get_or_init(|| {
             let folder = self.work_folder(&self.repo);
-            trust_programs(&self.repo, &folder.baselines.join("git-programs"));
+            trust_programs(&self.repo, &self.programs_file());
             let file = self.run_start_file();
             let mut tree = self.snapshots.take(&folder);
             let start = tree.load(&file).unwrap_or_else(|| {
@@ -333,18 +356,31 @@ impl WorkerContext {
 
 /// Remembers what git of the repository runs when the run begins: nothing else of it is run later.
 fn trust_programs(repo: &Path, file: &Path) {
-    let kept = std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let programs = kept.map_or_else(
-        || {
-            let programs = GitPrograms::read(repo).map_err(|error| error.to_string())?;
-            if let Err(error) = save_json(file, Durability::Unsynced, &programs) {
-                tracing::warn!(%error, "the settings of git cannot be kept");
-            }
-            Ok(programs)
-        },
-        Ok,
-    );
+    let read = |file: &Path| -> Option<GitPrograms> {
+        serde_json::from_slice(&std::fs::read(file).ok()?).ok()
+    };
+    let now = GitPrograms::read(repo).map_err(|error| error.to_string());
+    let programs = match (read(file), read(&seen_programs(file)), now) {
+        // A person may have changed something while no agent was at work.
+        (Some(kept), Some(seen), Ok(now)) => Ok(kept.with_changes_since(&seen, &now)),
+        (Some(kept), ..) => Ok(kept),
+        (None, _, now) => now,
+    };
+    if let Ok(programs) = &programs {
+        save_programs(file, programs);
+    }
     programs::trust(repo, programs);
+}
+
+/// The file that keeps what git ran after the last agent.
+fn seen_programs(file: &Path) -> PathBuf {
+    file.with_extension("seen")
+}
+
+fn save_programs(file: &Path, programs: &GitPrograms) {
+    if let Err(error) = save_json(file, Durability::Unsynced, programs) {
+        tracing::warn!(%error, "the settings of git cannot be kept");
+    }
 }
 
 /// Performs an attempt to its end: an agent session, a command, or a built-in step.
@@ -404,6 +440,7 @@ pub async fn perform(
                 let reason = format!("no program is assigned to agent '{}'", work.agent);
                 return AttemptResult::failed(&id, reason);
             };
+            worker.agent_begins();
             let guard = worker.active.enter(&id, &folder);
             let mut verifier = None;
             if agent.changes_files() || !work.claims.is_empty() {
@@ -414,9 +451,9 @@ pub async fn perform(
             }
             let scratch = worker.scratch(&id);
             let mut place = worker.check_place(&folder, &marker);
-            // While the agent is at work, what a check finds is not kept: another process of the
+            // While the agent is at work, what a check finds is not kept for others: another process of the
             // agent can change files while it runs, and change them back.
-            place.cache = Arc::default();
+            place.cache = Arc::new(worker.check_cache.copy());
             let rules =
                 WriteRules::new(work.writes.as_deref(), &work.protect, &worker.workflow_files);
             match rules {
@@ -440,6 +477,8 @@ pub async fn perform(
                 server.close().await;
             }
             drop(guard);
+            let ended = worker.clone();
+            let _ = tokio::task::spawn_blocking(move || ended.agent_ended()).await;
             result
         }
     }

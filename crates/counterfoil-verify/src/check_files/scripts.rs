@@ -200,7 +200,8 @@ impl Search<'_, '_> {
                 }
             }
             self.indirect(line, &parts, &place, depth);
-            for inner in read.substitutions {
+            // What a script compares the output of is what it checks.
+            for inner in read.substitutions.into_iter().filter(|_| is_direct) {
                 self.lines(&inner, place.clone(), depth + 1, is_direct);
             }
         }

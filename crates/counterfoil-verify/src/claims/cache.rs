@@ -17,7 +17,7 @@ pub struct CheckCache {
     outcomes: Mutex<HashMap<Key, CachedOutcome>>,
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     folder: PathBuf,
     tree: String,
@@ -40,6 +40,13 @@ pub(super) struct CachedOutcome {
 }
 
 impl CheckCache {
+    /// A copy, to which more can be added without changing this one.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
+        Self { outcomes: Mutex::new(outcomes.clone()) }
+    }
+
     /// The outcome of a check on a tree, if it was run.
     pub(super) fn get(&self, check: &Check, folder: &Path, tree: &str) -> Option<CachedOutcome> {
         let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -252,6 +252,16 @@ impl GitPrograms {
         })
     }
 
+    /// What counts as trusted when a person goes on with a run. `seen` was there when no agent was at
+    /// work any more, and `now` is there: what differs was changed since then, by somebody else.
+    #[must_use]
+    pub fn with_changes_since(mut self, seen: &Self, now: &Self) -> Self {
+        take_over(&mut self.settings, &seen.settings, &now.settings);
+        take_over(&mut self.hooks, &seen.hooks, &now.hooks);
+        take_over(&mut self.beside, &seen.beside, &now.beside);
+        self
+    }
+
     /// What is different now, given the top of the repository.
     fn changes(&self, top: &Path, now: &Self) -> ProgramChanges {
         let mut changes = ProgramChanges::default();
@@ -284,6 +294,20 @@ impl GitPrograms {
         let new = now.hooks.keys().filter(|name| !self.hooks.contains_key(*name));
         changes.new_hooks.extend(new.cloned());
         changes
+    }
+}
+
+/// Takes over what differs between two maps.
+fn take_over<V: Clone + PartialEq>(
+    to: &mut BTreeMap<String, V>,
+    seen: &BTreeMap<String, V>,
+    now: &BTreeMap<String, V>,
+) {
+    for name in seen.keys().chain(now.keys()).filter(|name| seen.get(*name) != now.get(*name)) {
+        match now.get(name) {
+            Some(value) => drop(to.insert(name.clone(), value.clone())),
+            None => drop(to.remove(name)),
+        }
     }
 }
 

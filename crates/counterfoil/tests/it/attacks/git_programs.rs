@@ -166,22 +166,54 @@ fn the_hooks_of_a_repository_that_an_agent_makes_are_not_run() {
     assert!(!project.root_path("evil").exists(), "{report:#}");
 }
 
-/// The process that commits need not be the one that the agent worked for.
-#[test]
-fn a_hook_is_not_run_by_a_process_that_resumes_the_run() {
-    let project = DirtyProject::new();
+/// An agent, a person who is asked, and a commit of a.rs.
+fn asks(project: &DirtyProject, exec: &str) {
     project.write_workflow(
         "",
         "work",
         "  work: { agent: worker, go: approve }\n  approve: { ask: { question: \"Well?\", choices: [\"yes\"] }, go: keep }\n  keep: { commit: { message: Work, paths: [a.rs] }, go: end }",
     );
-    let exec = "echo new > a.rs; printf '#!/bin/sh\\ntouch ../evil\\n' > .git/hooks/commit-msg; chmod +x .git/hooks/commit-msg";
+    let exec = format!("echo new > a.rs; {exec}");
     project.write_script(&[replies(&json!({"files": ["a.rs"]}), json!({"exec": exec}))]);
     assert_eq!(project.run_script().ended().2, 4);
+}
+
+/// The process that commits need not be the one that the agent worked for.
+#[test]
+fn a_hook_is_not_run_by_a_process_that_resumes_the_run() {
+    let project = DirtyProject::new();
+    asks(
+        &project,
+        "printf '#!/bin/sh\\ntouch ../evil\\n' > .git/hooks/commit-msg; chmod +x .git/hooks/commit-msg",
+    );
     let answered = project.run(&["answer", "last", "approve", "yes", "--resume"]);
     assert_eq!(answered.code, Some(0), "{answered:?}");
     assert!(!project.root_path("evil").exists(), "{answered:?}");
     assert_eq!(project.git(&["log", "-1", "--format=%s"]).trim(), "Work");
+}
+
+#[test]
+fn a_hook_that_an_agent_removed_is_missed_by_a_process_that_resumes_the_run() {
+    let project = DirtyProject::new();
+    asks(&project, "rm .git/hooks/pre-commit");
+    let answered = project.run(&["answer", "last", "approve", "yes", "--resume"]);
+    assert_ne!(answered.code, Some(0), "{answered:?}");
+    assert_ne!(project.git(&["log", "-1", "--format=%s"]).trim(), "Work");
+}
+
+/// What a person does to the hooks while no agent is at work counts.
+#[test]
+fn a_person_may_change_the_hooks_while_the_run_waits() {
+    let project = DirtyProject::new();
+    asks(&project, "true");
+    std::fs::remove_file(project.path(".git/hooks/pre-commit")).unwrap();
+    write_executable(
+        &project.path(".git/hooks/commit-msg"),
+        "#!/bin/sh\necho asked >> ../hook-ran\n",
+    );
+    let answered = project.run(&["answer", "last", "approve", "yes", "--resume"]);
+    assert_eq!(answered.code, Some(0), "{answered:?}");
+    assert!(traces(&project).contains("asked"), "{}", traces(&project));
 }
 
 /// Git runs filters also when worktrees are made and merged.
