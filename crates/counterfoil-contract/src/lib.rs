@@ -75,6 +75,8 @@ pub mod fields;
 mod json;
 pub mod load;
 mod own_words;
+#[cfg(feature = "rules")]
+mod pattern;
 pub mod policy;
 mod problem;
 pub mod question;

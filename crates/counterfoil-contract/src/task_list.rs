@@ -5,7 +5,7 @@
 //! another id is that one's. Ticked is x or a tick, and nothing else. A note that is optional, or
 //! that only refers to a task, has no box of it.
 
-use regex::Regex;
+use crate::pattern::Pattern;
 use std::sync::LazyLock;
 
 /// The ids of tasks whose box is open. A box with words in front of the id may be about something
@@ -90,23 +90,22 @@ const NOTES: [&str; 10] = [
 static PATTERNS: LazyLock<Patterns> = LazyLock::new(Patterns::new);
 
 struct Patterns {
-    id: Regex,
-    open_first: Regex,
-    ticked_first: Regex,
-    open_in_front: Regex,
-    ticked_in_front: Regex,
-    open_behind: Regex,
-    ticked_behind: Regex,
-    open_before_id: Regex,
-    word: Regex,
+    id: Pattern,
+    open_first: Pattern,
+    ticked_first: Pattern,
+    open_in_front: Pattern,
+    ticked_in_front: Pattern,
+    open_behind: Pattern,
+    ticked_behind: Pattern,
+    open_before_id: Pattern,
+    word: Pattern,
     /// The end of words that refer to a task.
-    reference: Regex,
+    reference: Pattern,
 }
 
 impl Patterns {
-    #[expect(clippy::expect_used, reason = "a wrong pattern fails every test of this module")]
     fn new() -> Self {
-        let pattern = |source: &str| Regex::new(source).expect("a pattern of this module compiles");
+        let pattern = |source: &str| Pattern::new(source);
         let ticked = r"(\[\s*(X|DONE|☑|✅|✔|✓)\s*\]|[☑✅✔✓])";
         // With blanks or marks inside; an empty pair of brackets may be a link.
         let open = r"(\[[^\[\]\p{L}\p{N}☑✅✔✓]{1,5}\]|[☐⬜□])";

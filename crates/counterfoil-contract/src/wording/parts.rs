@@ -1,13 +1,12 @@
 //! The parts of a value of free form: its objects, and in each of them its members and texts.
 
-use regex::Regex;
+use crate::pattern::Pattern;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
 
-/// Compiles a pattern of this module, which ignores case.
-#[expect(clippy::expect_used, reason = "a wrong pattern fails every test of this module")]
-pub(super) fn pattern(source: &str) -> Regex {
-    Regex::new(&format!("(?i){source}")).expect("a pattern of this module compiles")
+/// A pattern of this module, which ignores case.
+pub(super) fn pattern(source: &str) -> Pattern {
+    Pattern::ignoring_case(source)
 }
 
 /// What stands for one object: its members, or a single value without a name where no object is
@@ -134,11 +133,11 @@ pub(super) fn leading_number(value: &Value) -> Option<f64> {
     }
 }
 
-static YES: LazyLock<Regex> = LazyLock::new(|| answer("yes|true"));
-static NO: LazyLock<Regex> = LazyLock::new(|| answer("no|false"));
+static YES: LazyLock<Pattern> = LazyLock::new(|| answer("yes|true"));
+static NO: LazyLock<Pattern> = LazyLock::new(|| answer("no|false"));
 
 /// A text that is an answer or begins with one: "No.", "no, the key is logged". "No issues" is not.
-fn answer(words: &str) -> Regex {
+fn answer(words: &str) -> Pattern {
     pattern(&format!("^[^a-z0-9]*({words})([^a-z0-9]*$| *[^a-z0-9 ])"))
 }
 

@@ -4,11 +4,11 @@
 use super::parts::{any_part, pattern, says_no};
 use super::severity::reports_severe;
 use super::verdict::reports_nothing;
-use regex::Regex;
+use crate::pattern::Pattern;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-static PROBLEMS: LazyLock<Regex> = LazyLock::new(|| {
+static PROBLEMS: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         "(^|_)(blocking|blocks?|blockers?|must_fix|findings?|issues?|problems?|errors?|failures?\
          |failed|failing|bugs?|defects?|regressions?|vulnerabilit(y|ies)|vulns?|critical|severe|concerns?\
@@ -17,7 +17,7 @@ static PROBLEMS: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 /// Names of problems that are small or gone, and of totals, which other members explain.
-static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
+static HARMLESS: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         "(^|_)(minor|low|info|informational|trivial|nits?|nitpicks?|style|cosmetic|fixed|resolved|closed\
          |solved|addressed|handled|non|not|no|without|previous|earlier|old|handling|checked\
@@ -25,7 +25,7 @@ static HARMLESS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
-static SUCCESS: LazyLock<Regex> = LazyLock::new(|| {
+static SUCCESS: LazyLock<Pattern> = LazyLock::new(|| {
     pattern(
         "(^|_)(approved?|accept(ed|able)?|pass|passed|passes|passing|achieved|completed?|ready|ok|valid\
          |success|successful|succeeded|mergeable|merge|met|meets|green|clean|done|satisfied|safe)(_|$)",

@@ -5,6 +5,7 @@ mod words;
 
 use super::parts::{Part, any_part, leading_number, pattern, says_no, says_yes, snake_case};
 use super::verdict::reports_nothing;
+use crate::pattern::Pattern;
 use regex::Regex;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -151,36 +152,36 @@ static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
 
 struct Words {
     /// The name of the severity itself. There, an unknown word counts.
-    severity_name: Regex,
+    severity_name: Pattern,
     /// The name of a field that holds a grade.
-    grade_name: Regex,
+    grade_name: Pattern,
     /// The name of a field that says which grades are meant: `severity_threshold`.
-    limit_name: Regex,
+    limit_name: Pattern,
     /// The name of a field that grades something else: `confidence`.
-    other_grade_name: Regex,
+    other_grade_name: Pattern,
     /// A text that begins with a severe grade.
-    grade: Regex,
+    grade: Pattern,
     /// A text that is nothing but a severe grade.
-    grade_alone: Regex,
+    grade_alone: Pattern,
     /// "medium/high".
-    grade_inside: Regex,
+    grade_inside: Pattern,
     /// "low (not high)".
-    no_grade: Regex,
-    top_grade: Regex,
+    no_grade: Pattern,
+    top_grade: Pattern,
     /// The name of a field that counts or lists severe findings, or is the label of its text.
-    list_name: Regex,
+    list_name: Pattern,
     /// `no_critical_findings`.
-    no_list_name: Regex,
-    score_name: Regex,
-    high_score: Regex,
-    mild: Regex,
-    settled: Regex,
+    no_list_name: Pattern,
+    score_name: Pattern,
+    high_score: Pattern,
+    mild: Pattern,
+    settled: Pattern,
     /// The name of a field that counts or lists what is not open any more.
-    settled_name: Regex,
+    settled_name: Pattern,
     /// "fixed, but …".
-    reserved: Regex,
+    reserved: Pattern,
     /// The name of a field that says what was found.
-    description_name: Regex,
+    description_name: Pattern,
 }
 
 impl Words {

@@ -6,6 +6,7 @@ use super::parts::{
     Part, Text, any_part_outside, leading_number, pattern, says_no, says_yes, snake_case, texts_of,
 };
 use super::verdict::reports_nothing;
+use crate::pattern::Pattern;
 use regex::Regex;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -191,33 +192,33 @@ static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
 
 struct Words {
     /// The name of a field that counts or lists tests that failed.
-    failed_name: Regex,
-    passed_name: Regex,
-    ran_name: Regex,
+    failed_name: Pattern,
+    passed_name: Pattern,
+    ran_name: Pattern,
     /// The name of a field that counts tests that were not to run or to pass.
-    not_run_name: Regex,
+    not_run_name: Pattern,
     /// The name of a field that says whether all is well.
-    success_name: Regex,
+    success_name: Pattern,
     /// `passed_before`, `expected_to_pass`.
-    other_success_name: Regex,
+    other_success_name: Pattern,
     /// The name of a test, and names that only begin like one.
-    test_name: Regex,
-    other_test_name: Regex,
+    test_name: Pattern,
+    other_test_name: Pattern,
     /// The name of a field that holds tests.
-    tests_name: Regex,
+    tests_name: Pattern,
     /// The name of a field that is well when it is false.
-    negative_name: Regex,
-    exit_name: Regex,
+    negative_name: Pattern,
+    exit_name: Pattern,
     /// The name of a field that holds a share which is not one of tests that passed.
-    share_name: Regex,
+    share_name: Pattern,
     /// The name of a field that names or describes a test.
-    title_name: Regex,
-    failed_outcome: Regex,
+    title_name: Pattern,
+    failed_outcome: Pattern,
     /// A text that is nothing but a success.
-    passed: Regex,
+    passed: Pattern,
     /// A text that is nothing but this.
-    nothing_ran: Regex,
-    none: Regex,
+    nothing_ran: Pattern,
+    none: Pattern,
 }
 
 impl Words {

@@ -1,7 +1,7 @@
 //! Whether a verdict rejects, and whether a text says that there is nothing.
 
 use super::parts::{any_part, pattern, says_no, says_yes, snake_case};
-use regex::Regex;
+use crate::pattern::Pattern;
 use serde_json::Value;
 use std::sync::LazyLock;
 
@@ -72,16 +72,16 @@ pub(crate) fn reports_nothing(value: &Value) -> bool {
 static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
 
 struct Words {
-    approval_name: Regex,
-    verdict_name: Regex,
+    approval_name: Pattern,
+    verdict_name: Pattern,
     /// The name of the member that is the verdict where the verdict is an object.
-    value_name: Regex,
+    value_name: Pattern,
     /// A text that rejects and says no more, or gives the reason.
-    rejection: Regex,
-    rejected_change: Regex,
+    rejection: Pattern,
+    rejected_change: Pattern,
     /// Advice not to go on, or that something is not ready.
-    against: Regex,
-    nothing: Regex,
+    against: Pattern,
+    nothing: Pattern,
 }
 
 impl Words {

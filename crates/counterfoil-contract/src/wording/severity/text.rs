@@ -2,7 +2,8 @@
 
 use super::super::parts::{lines, pattern};
 use super::words::{LOWER, NUMBER, SETTLED, SETTLES, THING, severe, shouted, top};
-use regex::{Captures, Regex};
+use crate::pattern::Pattern;
+use regex::Captures;
 use std::sync::LazyLock;
 
 /// A text in which a line says that something severe is open. The word in prose ("High test
@@ -113,44 +114,44 @@ fn says_of_finding(up_to: &str, behind: &str, is_known: bool) -> bool {
 static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
 
 struct Words {
-    path_traversal: Regex,
-    severe: Regex,
-    lower: Regex,
+    path_traversal: Pattern,
+    severe: Pattern,
+    lower: Pattern,
     /// "high, critical and low".
-    several_grades: Regex,
+    several_grades: Pattern,
     /// "low to high".
-    from_end_to_end: Regex,
-    joined: Regex,
+    from_end_to_end: Pattern,
+    joined: Pattern,
     /// A severe word as the label of a clause, or a count of severe findings.
-    label: Regex,
+    label: Pattern,
     /// A line that is nothing but a label.
-    alone: Regex,
+    alone: Pattern,
     /// "a critical vulnerability", "two high severity issues", "the issue is critical".
-    statement: Regex,
+    statement: Pattern,
     /// What begins a thought of its own: "not checked, and this is …".
-    new_thought: Regex,
+    new_thought: Pattern,
     /// What says that there is no such finding, before it and behind it.
-    denied: Regex,
-    absent: Regex,
+    denied: Pattern,
+    absent: Pattern,
     /// What speaks of a finding that could be there, or was.
-    conditional: Regex,
-    imagined: Regex,
+    conditional: Pattern,
+    imagined: Pattern,
     /// What makes an end of a finding, before it and behind it.
-    settles: Regex,
-    settled: Regex,
-    settled_label: Regex,
-    settled_clause: Regex,
+    settles: Pattern,
+    settled: Pattern,
+    settled_label: Pattern,
+    settled_clause: Pattern,
     /// "not fixed", "does not fix".
-    not_settled: Regex,
-    open: Regex,
+    not_settled: Pattern,
+    open: Pattern,
     /// "HIGH: none", "Critical: 0", "HIGH, CRITICAL: none".
-    none: Regex,
+    none: Pattern,
     /// "no HIGH issues except …", "HIGH: none, but …".
-    none_but: Regex,
-    no_severity: Regex,
+    none_but: Pattern,
+    no_severity: Pattern,
     /// "High-level names", "[HIGH] … (fixed)".
-    other_meaning: Regex,
-    other_kind: Regex,
+    other_meaning: Pattern,
+    other_kind: Pattern,
 }
 
 impl Words {

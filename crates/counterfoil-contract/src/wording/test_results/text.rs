@@ -1,7 +1,7 @@
 //! What a text says about tests.
 
 use super::super::parts::{lines, pattern};
-use regex::Regex;
+use crate::pattern::Pattern;
 use std::sync::LazyLock;
 
 /// Numbers.
@@ -97,31 +97,31 @@ static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
 
 struct Words {
     /// "1 failed", "failures=2", a cross.
-    count: Regex,
+    count: Pattern,
     /// "FAILED (failures=1)", "not ok 2 - sub", "sub ... FAILED".
-    label: Regex,
+    label: Pattern,
     /// The line of a test that passed, whatever its name is.
-    passed_line: Regex,
+    passed_line: Pattern,
     /// "66% pass", "passing: 66%".
-    share: Regex,
-    coverage: Regex,
+    share: Pattern,
+    coverage: Pattern,
     /// "all tests failed".
-    statement: Regex,
+    statement: Pattern,
     /// What makes it a statement about another time or another program.
-    excused_before: Regex,
-    excused_behind: Regex,
-    passes_now: Regex,
-    conjunction: Regex,
-    did_not_run: Regex,
+    excused_before: Pattern,
+    excused_behind: Pattern,
+    passes_now: Pattern,
+    conjunction: Pattern,
+    did_not_run: Pattern,
     /// "0 failed", "none of the tests failed", "does not fail".
-    no_failure: Regex,
+    no_failure: Pattern,
     /// "failed: none".
-    zero: Regex,
+    zero: Pattern,
     /// "error handling", "the previously failing test".
-    compound: Regex,
-    ratio: Regex,
-    ran_none: Regex,
-    ran_some: Regex,
+    compound: Pattern,
+    ratio: Pattern,
+    ran_none: Pattern,
+    ran_some: Pattern,
 }
 
 impl Words {
