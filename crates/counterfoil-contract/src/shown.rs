@@ -74,10 +74,7 @@ impl Shown {
         for text in texts {
             shown.add(text.as_ref());
         }
-        let (text, starts) = (&shown.text, &mut shown.starts);
-        let key = |start: &usize| &text[*start..text.len().min(start + SORTED_BYTES)];
-        starts.sort_unstable_by(|one, other| key(one).cmp(key(other)));
-        shown
+        shown.sorted()
     }
 
     /// What every agent of a contract is shown: the instructions, the examples, the schema.
@@ -87,17 +84,35 @@ impl Shown {
 
     /// What an agent of a contract is shown with these prompts.
     pub fn with_prompts(contract: &Contract, prompts: &[&str]) -> Self {
-        let mut texts: Vec<String> =
-            vec![prompt::suffix(contract, Delivery::Text), contract.raw_schema().to_string()];
-        let schemas = vendor::Target::ALL.iter().map(|target| vendor::schema(contract, *target));
-        texts.extend(schemas.map(|lowered| lowered.schema.to_string()));
+        let mut shown = Self::default();
+        shown.add(&prompt::suffix(contract, Delivery::Text));
+        // Most vendors get the same schema.
+        let mut schemas = vec![contract.raw_schema().clone()];
+        for target in vendor::Target::ALL {
+            let lowered = vendor::schema(contract, target).schema;
+            if !schemas.contains(&lowered) {
+                schemas.push(lowered);
+            }
+        }
         if contract.framing() == Framing::OutputBlock {
-            texts.push(prompt::block_template(contract));
+            shown.add(&prompt::block_template(contract));
         }
         // An example may also be shown in another form, as the arguments of a tool.
-        texts.extend(prompt::examples(contract).into_iter().map(ToString::to_string));
-        texts.extend(prompts.iter().map(|prompt| (*prompt).to_owned()));
-        Self::new(texts)
+        for value in schemas.iter().chain(prompt::examples(contract)) {
+            shown.values.add(value);
+            shown.add_text(&value.to_string());
+        }
+        for prompt in prompts {
+            shown.add(prompt);
+        }
+        shown.sorted()
+    }
+
+    fn sorted(mut self) -> Self {
+        let (text, starts) = (&self.text, &mut self.starts);
+        let key = |start: &usize| &text[*start..text.len().min(start + SORTED_BYTES)];
+        starts.sort_unstable_by(|one, other| key(one).cmp(key(other)));
+        self
     }
 
     /// The same without these values, such as the results of other steps that a prompt quotes.
@@ -116,6 +131,11 @@ impl Shown {
 
     fn add(&mut self, text: &str) {
         each_value(text, |value| self.values.add(value));
+        self.add_text(text);
+    }
+
+    /// Adds a text whose values were added.
+    fn add_text(&mut self, text: &str) {
         let normal = Normal::new(text);
         let mut rest = text;
         while let Some((_, block)) = rest.split_once("---OUTPUT---") {

@@ -6,7 +6,7 @@
 
 use counterfoil_contract::Contract;
 use counterfoil_process::StopRequest;
-use counterfoil_verify::claims::{CommitsBefore, VerifyConfig, VerifyContext, verify};
+use counterfoil_verify::claims::{CommitsBefore, StartWords, VerifyConfig, VerifyContext, verify};
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
 use counterfoil_workspace::snapshot::{Revision, Settings, Snapshotter};
 use counterfoil_workspace::workspaces::Workspaces;
@@ -160,6 +160,7 @@ fn verified(folder: &Path, files: usize, round: usize) -> Duration {
         cache: None,
         unrestored: &[],
         may_change: &|_| true,
+        start: StartWords::RUN,
         commits_before: &CommitsBefore::Revision("HEAD".to_owned()),
         stop,
         launcher: &launcher,

@@ -4,16 +4,41 @@
 use crate::claims::{ConfigError, VerifyConfig};
 use crate::config::FILE;
 use crate::read_file::read_file;
-use crate::workspace_diff::WorkspaceDiff;
-use counterfoil_workspace::snapshot::{Revision, Settings};
+use crate::workspace_diff::{WorkspaceDiff, put_forward};
+use counterfoil_workspace::make_private_folder;
+use counterfoil_workspace::snapshot::{Revision, RevisionError, Settings};
 use std::collections::BTreeSet;
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
+
+/// The file that keeps which files are put back to the revision while a check runs.
+const PUT_BACK: &str = "put-back";
+/// The folder with the contents of these files.
+const CONTENTS: &str = "contents";
 
 /// A work tree and the revision that it is compared with.
 #[derive(Debug)]
 pub struct RevisionBaseline {
     diff: WorkspaceDiff,
+    notes: Vec<String>,
+    _kept: Option<KeptFiles>,
+}
+
+/// What is kept of the work tree while a check runs with files of the revision.
+#[derive(Debug)]
+struct KeptFiles {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl Drop for KeptFiles {
+    fn drop(&mut self) {
+        // What could not be written again stays, for the next process.
+        if !self.folder.join(PUT_BACK).exists() {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
 }
 
 /// The revision cannot be read.
@@ -50,24 +75,59 @@ impl fmt::Display for ConfigNotice {
 
 impl RevisionBaseline {
     /// Opens a repository and reads a revision of it. `own_files` are absolute paths of files and
-    /// folders that are not part of the agent's work: its output, the state folder.
+    /// folders that are not part of the agent's work: its output, the state folder. `keep` is the
+    /// folder that keeps files while a check is run as it was at the revision; without it, checks are
+    /// run as they are. One process at a time uses it; the others wait.
     ///
     /// # Errors
     ///
-    /// git cannot read the revision.
+    /// git cannot read the revision, or the folder cannot be used.
     pub fn open(
         folder: &Path,
         revision: &str,
         own_files: BTreeSet<PathBuf>,
+        keep: Option<&Path>,
     ) -> Result<Self, BaselineError> {
-        let settings = Settings { excluded: own_files, ..Settings::default() };
-        let opened = Revision::open(folder, settings, revision).map_err(|error| BaselineError {
-            revision: revision.to_owned(),
-            reason: error.to_string(),
-        })?;
+        let error = |reason: String| BaselineError { revision: revision.to_owned(), reason };
+        let settings = |keep: Option<&Path>| Settings {
+            excluded: own_files.clone(),
+            content_store: keep.map(|keep| keep.join(CONTENTS)),
+            ..Settings::default()
+        };
+        let commit = |keep: Option<&Path>, revision: &str| -> Result<Revision, RevisionError> {
+            Revision::open(folder, settings(keep), revision)
+        };
+        let mut opened = commit(None, revision).map_err(|why| error(why.to_string()))?;
+        let (mut kept, mut notes) = (None, Vec::new());
+        if let Some(keep) = keep {
+            let lock = lock(keep).map_err(|why| error(format!("{}: {why}", keep.display())))?;
+            for earlier in std::fs::read_dir(keep).into_iter().flatten().flatten() {
+                let (keep, name) = (earlier.path(), earlier.file_name());
+                let put_back = keep.join(PUT_BACK);
+                let Some(name) = name.to_str().filter(|_| put_back.exists()) else { continue };
+                let Ok(mut left) = commit(Some(&keep), name) else { continue };
+                notes.extend(put_forward(&mut left.snapshotter, &put_back).iter().map(
+                    |(path, why)| {
+                        let path = path.display();
+                        format!(
+                            "{path} is as it was at {name}, and its change cannot be written: {why}"
+                        )
+                    },
+                ));
+            }
+            let keep = keep.join(&opened.commit);
+            opened = commit(Some(&keep), revision).map_err(|why| error(why.to_string()))?;
+            kept = Some(KeptFiles { folder: keep, _lock: lock });
+        }
         // Work that is based on a revision is never older than the revision.
-        let Revision { snapshotter, snapshot, committed_at } = opened;
-        Ok(Self { diff: WorkspaceDiff::new(snapshotter, snapshot, committed_at) })
+        let Revision { snapshotter, snapshot, committed_at, .. } = opened;
+        notes.splice(0..0, snapshot.notes.iter().cloned());
+        let start = kept.as_ref().map(|kept| (snapshot.clone(), kept.folder.join(PUT_BACK)));
+        let mut diff = WorkspaceDiff::new(snapshotter, snapshot, committed_at);
+        if let Some((start, put_back)) = start {
+            diff = diff.with_run_start(Some(start), put_back);
+        }
+        Ok(Self { diff, notes, _kept: kept })
     }
 
     /// The changes since the revision.
@@ -75,9 +135,9 @@ impl RevisionBaseline {
         &mut self.diff
     }
 
-    /// What could not be read of the revision, with the reasons.
+    /// What could not be read of the revision or written again, with the reasons.
     pub fn notes(&self) -> &[String] {
-        &self.diff.before().notes
+        &self.notes
     }
 
     /// The configuration at the revision, and a notice if the work tree has a different one. An
@@ -108,4 +168,12 @@ impl RevisionBaseline {
         let is_new = candidates.iter().any(|path| path.exists());
         Ok((VerifyConfig::default(), is_new.then_some(ConfigNotice::Added)))
     }
+}
+
+/// Locks a folder, which is created if it does not exist. The lock ends with the file or the process.
+fn lock(folder: &Path) -> std::io::Result<File> {
+    make_private_folder(folder)?;
+    let file = File::options().create(true).append(true).open(folder.join("lock"))?;
+    file.lock()?;
+    Ok(file)
 }

@@ -144,6 +144,26 @@ pub enum CommitsBefore {
     Unknown(String),
 }
 
+/// How messages speak of the state of the repository that a changed check is also run in.
+#[derive(Clone, Copy, Debug)]
+pub struct StartWords<'a> {
+    /// When it was, after "since": "the run began", or a revision.
+    pub since: &'a str,
+    /// How files were in it: "as when the run began".
+    pub as_then: &'a str,
+    /// How to allow a change of what steers a check.
+    pub way_out: &'a str,
+}
+
+impl StartWords<'_> {
+    /// The start of a run.
+    pub const RUN: Self = Self {
+        since: "the run began",
+        as_then: "as when the run began",
+        way_out: "a step that is to change it names it in `writes`",
+    };
+}
+
 /// Everything that claims are verified against.
 pub struct VerifyContext<'a> {
     /// The workspace's folder. Claimed paths are relative to it.
@@ -164,6 +184,8 @@ pub struct VerifyContext<'a> {
     pub unrestored: &'a [PathBuf],
     /// Whether the step may change a file that steers checks, given relative to the folder.
     pub may_change: &'a (dyn Fn(&Path) -> bool + Sync),
+    /// How messages speak of the state that checks are also run in.
+    pub start: StartWords<'a>,
     /// The commits from before the step. Only others verify that a step committed its work.
     pub commits_before: &'a CommitsBefore,
     /// Signals that the verification must stop.

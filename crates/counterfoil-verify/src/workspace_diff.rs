@@ -99,22 +99,20 @@ impl WorkspaceDiff {
     }
 
     /// Why the changes cannot be determined, if they cannot: one of the two snapshots failed.
-    pub fn unobservable_reason(&self) -> Option<&str> {
+    pub fn unobservable_reason(&self) -> Option<String> {
         let is_failed = |snapshot: &&Snapshot| snapshot.id.is_none();
         let failed = std::iter::once(&self.before).chain(&self.now).find(is_failed);
         // The last note is the reason for the failure.
         let reason = failed.map(|snapshot| {
             snapshot.notes.last().map_or("the workspace cannot be read", String::as_str)
         });
-        // What is in a folder that could be read before may have changed.
-        let hides =
-            |now: &&Snapshot| now.unreadable.difference(&self.before.unreadable).count() > 0;
-        reason.or_else(|| {
-            self.now
-                .as_ref()
-                .filter(hides)
-                .map(|_| "a folder cannot be read any more, and what is in it may have changed")
-        })
+        // What could be read before may have changed.
+        let hidden = |now: &Snapshot| {
+            let path = now.unreadable.difference(&self.before.unreadable).next()?;
+            let name = path.strip_prefix(self.top()).unwrap_or(path).display().to_string();
+            Some(format!("{name} cannot be read or compared, so whether it changed is not known"))
+        };
+        reason.map(str::to_owned).or_else(|| self.now.as_ref().and_then(hidden))
     }
 
     /// Takes a new snapshot and computes the changes.
@@ -216,7 +214,7 @@ impl WorkspaceView for WorkspaceDiff {
             self.refresh();
         }
         match self.unobservable_reason() {
-            Some(reason) => Err(UnobservableError { reason: reason.to_owned() }),
+            Some(reason) => Err(UnobservableError { reason }),
             None => Ok(&self.changes),
         }
     }
@@ -271,7 +269,7 @@ impl RunStart for WorkspaceDiff {
             self.refresh();
         }
         if let Some(reason) = self.unobservable_reason() {
-            return Err(UnobservableError { reason: reason.to_owned() });
+            return Err(UnobservableError { reason });
         }
         let (Some((start, _)), Some(now)) = (&self.run_start, &self.now) else {
             return Ok(Vec::new());
@@ -315,7 +313,7 @@ impl RunStart for WorkspaceDiff {
         let Some((path, why)) = failed.into_iter().next() else { return Ok(()) };
         let mut problem = format!("{}: {why}", path.display());
         for (path, why) in self.put_forward() {
-            problem.push_str(&format!("; {} is as when the run began: {why}", path.display()));
+            problem.push_str(&format!("; {} is as it was at the start: {why}", path.display()));
         }
         Err(problem)
     }

@@ -13,8 +13,8 @@ use counterfoil_flow::{
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::Launcher;
 use counterfoil_verify::claims::{
-    Check, CheckCache, CheckCommand, CheckRun, CommitsBefore, VerifyConfig, VerifyContext,
-    run_check,
+    Check, CheckCache, CheckCommand, CheckRun, CommitsBefore, StartWords, VerifyConfig,
+    VerifyContext, run_check,
 };
 use counterfoil_verify::config::NOISE;
 use counterfoil_verify::protect::WriteRules;
@@ -234,6 +234,7 @@ async fn run_one(
         unrestored: &[],
         commits_before: &CommitsBefore::Unknown(String::new()),
         may_change: &|path| place.rules.as_ref().is_some_and(|rules| rules.names(path)),
+        start: StartWords::RUN,
         stop,
         marker: place.marker.clone(),
         launcher: &place.launcher,

@@ -11,7 +11,7 @@ use crate::slow_look::announce_if_slow;
 use crate::verification::{
     AttemptScope, KnownWork, SnapshotterPool, WorkFolder, WorkspaceVerifier,
 };
-use crate::workspace_ops::perform_workspace_op;
+use crate::workspace_ops::{perform_workspace_op, workspace_op_failed};
 use crate::{builtin, shell};
 use counterfoil_agents::agent::Agent;
 use counterfoil_agents::assignment::AgentAssignments;
@@ -293,14 +293,12 @@ impl WorkerContext {
         if op.kind != WorkspaceOpKind::Merge {
             return perform();
         }
+        // What nobody verified is not merged.
         let worktree = self.work_folder(&self.folder(Some(&op.workspace)));
-        let meanwhile = self.known_work.changed_meanwhile(&worktree, &self.snapshots);
-        let mut done =
-            self.known_work.merging(&self.work_folder(&self.repo), &self.snapshots, perform);
-        if let Event::WorkspaceMerged { notes, .. } = &mut done {
-            notes.extend(meanwhile);
+        if let Some(why) = self.known_work.changed_meanwhile(&worktree, &self.snapshots) {
+            return workspace_op_failed(op, &why);
         }
-        done
+        self.known_work.merging(&self.work_folder(&self.repo), &self.snapshots, perform)
     }
 
     /// Removes what was kept to verify the steps of the run. It is over for good.

@@ -16,7 +16,7 @@ use counterfoil_contract::claim::{
 use counterfoil_contract::text::{display_path, join_limited};
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::Launcher;
-use counterfoil_verify::claims::{self, CheckCache, VerifyConfig, VerifyContext};
+use counterfoil_verify::claims::{self, CheckCache, StartWords, VerifyConfig, VerifyContext};
 use counterfoil_verify::inventory;
 use counterfoil_verify::protect::{self, WriteRules};
 use counterfoil_workspace::snapshot::Snapshot;
@@ -192,7 +192,7 @@ impl WorkspaceVerifier {
             reports.push(inventory::report(&observation.delta, scope.tests));
         }
         match observation.observed.unobservable_reason() {
-            Some(why) => reports.into_iter().map(|report| unobservable(report, why)).collect(),
+            Some(why) => reports.into_iter().map(|report| unobservable(report, &why)).collect(),
             None => reports,
         }
     }
@@ -288,6 +288,7 @@ impl Verifier for WorkspaceVerifier {
                 cache: Some(&scope.cache),
                 unrestored: &unrestored,
                 may_change: &|path| scope.rules.names(path),
+                start: StartWords::RUN,
                 commits_before: &commits_before,
                 stop: scope.stop.clone(),
                 marker: scope.marker.clone(),

@@ -129,7 +129,8 @@ pub struct Snapshot {
     pub taken: SystemTime,
     /// What could not be determined, and why.
     pub notes: Vec<String>,
-    /// Folders that could not be read. What is in them is not part of the snapshot.
+    /// Folders that could not be read, whose content is not part of the snapshot, and files that
+    /// cannot be compared with the base.
     pub unreadable: BTreeSet<PathBuf>,
     data: Arc<SnapshotData>,
 }
@@ -260,7 +261,7 @@ impl Snapshotter {
 
     /// Reads the files that a look found to be different, and compares them with the base.
     fn finish_look(&mut self, start: &mut Start, look: Look, taken: SystemTime) -> Snapshot {
-        let Look { mut unread, gone, settled, notes: more, unreadable, too_large } = look;
+        let Look { mut unread, gone, settled, notes: more, mut unreadable, too_large } = look;
         let mut notes: Vec<String> = self.notes.iter().chain(&start.notes).cloned().collect();
         notes.extend(more);
         let (top, base) = (self.top.clone(), start.base.clone());
@@ -308,6 +309,12 @@ impl Snapshotter {
             };
             let exists = !state.is_gone() || base.get(&name).is_some();
             if exists && !is_clean() {
+                if start.is_revision && base.has_filter(&name) && !state.is_gone() {
+                    notes.push(format!(
+                        "{name}: git keeps it in another form, and no filter is run here"
+                    ));
+                    unreadable.insert(self.top.join(name.path()));
+                }
                 entries.insert(name, state);
             }
         }

@@ -139,9 +139,7 @@ impl Search<'_, '_> {
             let content = (self.read)(path).unwrap_or_else(|why| {
                 let path = path.display();
                 self.failure.get_or_insert_with(|| {
-                    format!(
-                        "it runs {path}, and how it was when the run began cannot be read: {why}"
-                    )
+                    format!("it runs {path}, and how it was at the start cannot be read: {why}")
                 });
                 None
             });

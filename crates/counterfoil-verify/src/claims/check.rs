@@ -86,7 +86,7 @@ impl CheckOutcome {
     pub(super) fn exited(&self, code: i32) -> String {
         match &self.put_back {
             None => format!("exited with {code}"),
-            Some(files) => format!("exited with {code} with {files} as when the run began"),
+            Some(files) => format!("exited with {code} with {files}"),
         }
     }
 

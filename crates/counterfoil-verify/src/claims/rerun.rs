@@ -6,7 +6,7 @@
 use super::check::{CheckOutcome, CheckStatus, execute};
 use super::format::{display_path, join_limited};
 use super::state::VerificationState;
-use super::{EarlierFile, VerifyContext};
+use super::{EarlierFile, StartWords, VerifyContext};
 use crate::check_files::{Scripts, StartVersion, may_steer, scripts, start_version};
 use crate::config::Check;
 use crate::read_file::read_file;
@@ -59,15 +59,16 @@ pub(super) async fn with_start_versions(
     };
     let names: Vec<String> = files.iter().map(|(path, _)| display_path(path)).collect();
     let names = join_limited(&names);
+    let StartWords { since, way_out, .. } = context.start;
     if let Some(writer) = context.concurrent_writer {
         let why = format!(
-            "{names} changed since the run began, and it cannot be put back for the check, since {writer}"
+            "{names} changed since {since}, and it cannot be put back for the check, because {writer}"
         );
         return not_run(outcome, why);
     }
     let Some(start) = context.view.run_start() else { return outcome };
     if let Err(why) = start.put_back(&files) {
-        let why = format!("{names} changed since the run began, and cannot be put back: {why}");
+        let why = format!("{names} changed since {since}, and cannot be put back: {why}");
         return not_run(outcome, why);
     }
     let again = execute(check, None, state, context).await;
@@ -76,32 +77,29 @@ pub(super) async fn with_start_versions(
         .into_iter()
         .map(|(path, why)| {
             let path = display_path(&path);
-            format!(
-                "{path} is as it was when the run began, and its change cannot be written: {why}"
-            )
+            format!("{path} was put back for the check, and its change cannot be written: {why}")
         })
         .collect();
     let passes = again.status == CheckStatus::Exited(0);
     notes.push(match (code, passes) {
         (0, true) => format!(
-            "weakened check: {names} changed since the run began; it also passes as it was then"
+            "weakened check: {names} changed since {since}; it also passes as it was then"
         ),
         (0, false) => format!(
-            "weakened check: {names} changed since the run began, and it passes only with the \
-             change; a step that is to change it names it in `writes`"
+            "weakened check: {names} changed since {since}, and it passes only with the change; {way_out}"
         ),
         (_, true) => format!(
-            "changed check: {names} changed since the run began, and it fails only with the \
-             change; a step that is to change it names it in `writes`"
+            "changed check: {names} changed since {since}, and it fails only with the change; {way_out}"
         ),
         (_, false) => format!(
-            "changed check: {names} changed since the run began; it also fails as it was then"
+            "changed check: {names} changed since {since}; it also fails as it was then"
         ),
     });
+    let as_then = format!("{names} {}", context.start.as_then);
     let mut outcome = if code != 0 && passes {
-        CheckOutcome { figures: again.figures, fails_only_with: Some(names), ..outcome }
+        CheckOutcome { figures: again.figures, fails_only_with: Some(as_then), ..outcome }
     } else {
-        CheckOutcome { put_back: Some(names), ..again }
+        CheckOutcome { put_back: Some(as_then), ..again }
     };
     outcome.notes.append(&mut notes);
     outcome
@@ -128,7 +126,7 @@ fn changed_since_start(
     let mut steering: Vec<PathBuf> =
         changed.into_iter().filter(|path| may_steer(path, &scripts)).collect();
     steering.sort();
-    let mut files = Vec::new();
+    let (mut files, since) = (Vec::new(), context.start.since);
     for path in steering {
         if (context.may_change)(&state.resolver.relative_to_folder(&path)) {
             continue;
@@ -136,10 +134,10 @@ fn changed_since_start(
         let Some(start) = context.view.run_start() else { break };
         let name = display_path(&path);
         let before = start.content(&path).map_err(|error| {
-            format!("{name} changed since the run began, and how it was cannot be read: {error}")
+            format!("{name} changed since {since}, and how it was cannot be read: {error}")
         })?;
         let now = read_file(&context.top.join(&path)).map_err(|error| {
-            format!("{name} changed since the run began, and it cannot be read: {error}")
+            format!("{name} changed since {since}, and it cannot be read: {error}")
         })?;
         match start_version(&path, &scripts, before.as_deref(), now.as_deref()) {
             StartVersion::Same => {}

@@ -15,8 +15,8 @@ use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{Claim, ClaimReport, EffectiveClaim, Verdict};
 use counterfoil_process::StopRequest;
 use counterfoil_verify::claims::{
-    CheckCache, CommitsBefore, Refs, Since, UnobservableError, VerifyConfig, VerifyContext,
-    WorkspaceView, verify,
+    CheckCache, CommitsBefore, Refs, Since, StartWords, UnobservableError, VerifyConfig,
+    VerifyContext, WorkspaceView, verify,
 };
 use counterfoil_workspace::snapshot::{Change, Changes};
 use serde_json::{Value, json};
@@ -161,6 +161,7 @@ impl TestWorkspace {
             cache: Some(&self.cache),
             unrestored: &[],
             may_change: &|_| true,
+            start: StartWords::RUN,
             commits_before: &self.commits_before,
             stop,
             launcher: &launcher,

@@ -49,7 +49,7 @@ impl KnownWork {
         };
     }
 
-    /// What changed in a worktree since the engine last left it, as a note.
+    /// What changed in a worktree since the engine last left it, as a text.
     pub(crate) fn changed_meanwhile(
         &self,
         folder: &WorkFolder,
@@ -62,6 +62,10 @@ impl KnownWork {
         let now = tree.snapshot();
         let changes = tree.changes(&before, &now);
         pool.give_back(&folder.folder, tree);
+        if now.id.is_none() {
+            let why = now.notes.last().map_or("it cannot be read", String::as_str);
+            return Some(format!("whether this worktree changed meanwhile is not known: {why}"));
+        }
         let paths: Vec<String> = changes.files.keys().map(|path| display_path(path)).collect();
         (!paths.is_empty()).then(|| {
             let paths = join_limited(paths, MAX_LISTED);

@@ -63,6 +63,11 @@ impl Base {
         self.files.get(self.position(name.bytes())?)
     }
 
+    /// Whether only a filter can compare the file with its blob.
+    pub(super) fn has_filter(&self, name: &RepoPath) -> bool {
+        self.get(name).is_some_and(|file| file.conversion == Conversion::Filter)
+    }
+
     /// The repository that contains a path.
     pub(super) fn repo_of(&self, name: &RepoPath) -> Option<&BaseRepo> {
         let mut folders = name.folders().chain(std::iter::once(RepoPath::top()));

@@ -18,6 +18,11 @@ impl RepoPath {
         Self::from(&b""[..])
     }
 
+    /// Whether the last part of the path is this name.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        self.path().file_name() == Some(OsStr::new(name))
+    }
+
     /// The bytes of the path.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0

@@ -11,7 +11,6 @@ use super::seed::RepositorySettings;
 use super::start::Start;
 use super::{Git, Settings, Snapshot, Snapshotter};
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fmt::Display;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -35,6 +34,8 @@ pub struct Revision {
     pub snapshotter: Snapshotter,
     /// The files of the commit.
     pub snapshot: Snapshot,
+    /// The id of the commit.
+    pub commit: String,
     /// The time of the commit.
     pub committed_at: Option<SystemTime>,
 }
@@ -87,6 +88,7 @@ impl Revision {
         let exclude = older_text(&settings.exclude, committed_at, &mut notes);
         let rules = snapshotter.rules_of(&base, settings.global_text(), exclude);
         let mut start = Start::new(base, rules);
+        start.is_revision = true;
         start.notes.clone_from(&notes);
         let base = start.base.clone();
         snapshotter.start = Some(start);
@@ -96,7 +98,7 @@ impl Revision {
         notes.splice(0..0, snapshotter.notes.iter().cloned());
         let unreadable = std::collections::BTreeSet::new();
         let snapshot = Snapshot { id, taken, notes, unreadable, data: Arc::new(data) };
-        Ok(Self { snapshotter, snapshot, committed_at })
+        Ok(Self { snapshotter, snapshot, commit, committed_at })
     }
 }
 
@@ -145,7 +147,7 @@ impl Snapshotter {
         files: &[(RepoPath, super::blob::Blob)],
         lines: LineEnds,
     ) -> BTreeMap<RepoPath, Conversion> {
-        let is_attributes = |(name, _): &(RepoPath, _)| is_named(name, ".gitattributes");
+        let is_attributes = |(name, _): &(RepoPath, _)| name.is_named(".gitattributes");
         if !lines.auto && !files.iter().any(is_attributes) {
             return BTreeMap::new();
         }
@@ -164,7 +166,7 @@ impl Snapshotter {
             folders.entry(folder.clone()).or_default().is_repository = true;
         }
         folders.entry(RepoPath::top()).or_default().exclude = exclude;
-        for file in base.files().iter().filter(|file| is_named(&file.name, ".gitignore")) {
+        for file in base.files().iter().filter(|file| file.name.is_named(".gitignore")) {
             let Some(repo) = base.repo_of(&file.name).filter(|_| !file.blob.is_link()) else {
                 continue;
             };
@@ -176,10 +178,6 @@ impl Snapshotter {
         let texts = IgnoreTexts { global, folders: folders.into_iter().collect() };
         IgnoreRules::frozen(texts, self.capabilities().ignore_case)
     }
-}
-
-fn is_named(name: &RepoPath, file: &str) -> bool {
-    name.path().file_name() == Some(OsStr::new(file))
 }
 
 /// The text of a file of the user, unless it was written since the commit: then an agent may have

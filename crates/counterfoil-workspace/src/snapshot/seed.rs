@@ -136,11 +136,9 @@ impl IndexReader<'_> {
         index: &Index,
     ) -> BTreeMap<RepoPath, Conversion> {
         let LineEnds { crlf, auto } = settings.line_ends;
-        let is_attributes =
-            |name: &RepoPath| name.path().file_name() == Some(OsStr::new(".gitattributes"));
         let has_attributes = location.top.join(".gitattributes").exists()
             || settings.attributes.iter().any(|path| path.exists())
-            || index.files.iter().any(|(name, _)| is_attributes(name));
+            || index.files.iter().any(|(name, _)| name.is_named(".gitattributes"));
         if !has_attributes {
             // Without attributes, all files are converted alike.
             let text = |(name, _): &(RepoPath, _)| (name.clone(), Conversion::Text { crlf });

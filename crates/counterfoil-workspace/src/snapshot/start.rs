@@ -25,6 +25,8 @@ pub(super) struct Start {
     pub(super) clean: Vec<Option<Identity>>,
     /// The files that only a filter could compare with the base, as they were.
     pub(super) filtered: BTreeMap<RepoPath, PathState>,
+    /// The base is a revision, so nobody knows what such files were.
+    pub(super) is_revision: bool,
     /// The files that git found to be equal to the base, and when it began to look. Only until the
     /// first look is complete.
     pub(super) assumed: Option<(BTreeSet<usize>, SystemTime)>,
@@ -51,6 +53,7 @@ impl Start {
             base: Arc::new(base),
             rules,
             filtered: BTreeMap::new(),
+            is_revision: false,
             assumed: None,
             notes: Vec::new(),
         }
@@ -86,6 +89,7 @@ impl Start {
             rules: IgnoreRules::frozen(saved.rules, ignore_case),
             clean,
             filtered: saved.filtered.into_iter().collect(),
+            is_revision: false,
             assumed: None,
             notes: saved.notes,
         })

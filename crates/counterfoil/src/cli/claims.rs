@@ -132,6 +132,11 @@ pub(crate) struct VerifyArgs {
     #[arg(long = "require", value_name = "CLAIM")]
     pub(crate) required: Vec<String>,
 
+    /// A file that steers a check and that the agent may change, such as its script: the check is run
+    /// as it is now. Otherwise it is also run as it was at the base. A path or glob; can be repeated
+    #[arg(long = "may-change", value_name = "PATH")]
+    pub(crate) may_change: Vec<String>,
+
     /// Run no commands; claims that need one are unverifiable
     #[arg(long)]
     pub(crate) no_commands: bool,

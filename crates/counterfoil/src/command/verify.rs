@@ -3,7 +3,8 @@
 use crate::cli::{Format, VerifyArgs};
 use crate::exit::Exit;
 use crate::gate::{GatedClaim, gate};
-use crate::{input, output, render};
+use crate::project::STATE_FOLDER;
+use crate::{input, output, render, state_folder};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim};
 use counterfoil_contract::suggest::did_you_mean;
@@ -12,7 +13,8 @@ use counterfoil_engine::ledger::Totals;
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::Launcher;
 use counterfoil_verify::baseline::{ConfigNotice, RevisionBaseline};
-use counterfoil_verify::claims::{Check, CommitsBefore, VerifyContext, verify};
+use counterfoil_verify::claims::{Check, CommitsBefore, StartWords, VerifyContext, verify};
+use counterfoil_verify::protect::WriteRules;
 use counterfoil_workspace::git::repository_top;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -20,11 +22,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
 
+/// The folder in the state folder that keeps files while a check is run as it was at the base.
+const KEPT: &str = "verify";
+
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     let contract = input::contract(&args.contract, &args.contracts)?;
     let claims = effective_claims(&contract, &args.required)?;
     let folder = input::repository(args.repo.as_deref())?;
-    let mut base = RevisionBaseline::open(&folder, &args.base, excluded_paths(&folder, &args.file)).map_err(|why| {
+    let state = state_folder::find(&folder)?.folder;
+    let own_files = own_files(&folder, &state, &args.file);
+    let kept = (!args.no_commands).then(|| state.join(KEPT));
+    let base = RevisionBaseline::open(&folder, &args.base, own_files.clone(), kept.as_deref());
+    let mut base = base.map_err(|why| {
         anyhow!(
             "{why}; set --base to the revision in {} from which the agent started: HEAD, a branch or a commit",
             folder.display()
@@ -40,7 +49,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
         return Ok(Exit::Failure);
     }
     let mut notes = base.notes().to_vec();
-    let verified = verify_claims(args, &contract, &claims, &report, &mut base, &mut notes)?;
+    let surroundings = Surroundings { state: &state, own_files: &own_files };
+    let verified =
+        verify_claims(args, &contract, &claims, &report, &mut base, &surroundings, &mut notes)?;
     let Some(verified) = verified else { return Ok(Exit::Cancelled) };
     let gated = gate(verified, &claims, &args.required);
     match args.format {
@@ -91,12 +102,19 @@ fn effective_claims(contract: &Contract, required: &[String]) -> Result<Vec<Effe
     Ok(claims)
 }
 
+/// The folders and files of our own.
+struct Surroundings<'a> {
+    state: &'a Path,
+    own_files: &'a BTreeSet<PathBuf>,
+}
+
 /// The paths that are not part of the agent's work: the state folders, the file with the result, and
 /// the files that our own output goes to.
-fn excluded_paths(folder: &Path, file: &Path) -> BTreeSet<PathBuf> {
+fn own_files(folder: &Path, state: &Path, file: &Path) -> BTreeSet<PathBuf> {
     let repository = repository_top(folder).into_iter();
     let mut excluded: BTreeSet<PathBuf> =
-        repository.chain([folder]).map(|folder| folder.join(".counterfoil")).collect();
+        repository.chain([folder]).map(|folder| folder.join(STATE_FOLDER)).collect();
+    excluded.extend(std::path::absolute(state).ok().into_iter().chain(state.canonicalize().ok()));
     excluded.extend(counterfoil_process::output_files());
     if file.as_os_str() != "-" {
         excluded.extend(std::path::absolute(file).ok().into_iter().chain(file.canonicalize().ok()));
@@ -111,6 +129,7 @@ fn verify_claims(
     claims: &[EffectiveClaim],
     report: &Report,
     base: &mut RevisionBaseline,
+    around: &Surroundings<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<Vec<ClaimReport>>> {
     let (mut config, notice) = base.config()?;
@@ -128,12 +147,13 @@ fn verify_claims(
     let contracts = move |id: &str| -> Option<Arc<Contract>> { registry.get(id).ok() };
     let diff = base.diff();
     let (folder, top) = (diff.folder().to_owned(), diff.top().to_owned());
-    let excluded = excluded_paths(&folder, &args.file);
     let value = report.value.clone().context("the accepted result has no value")?;
     let (sender, stop) = watch::channel(StopRequest::None);
-    let state = folder.join(crate::project::STATE_FOLDER);
     let launcher =
-        Launcher::new(config.contain.clone(), std::env::current_exe().ok(), Some(&state));
+        Launcher::new(config.contain.clone(), std::env::current_exe().ok(), Some(around.state));
+    let rules = WriteRules::new(Some(&args.may_change), &[], &[])
+        .map_err(|error| anyhow!("--may-change: {error}"))?;
+    let as_then = format!("as in {}", args.base);
     let mut context = VerifyContext {
         folder: &folder,
         top: &top,
@@ -142,12 +162,17 @@ fn verify_claims(
         contracts: &contracts,
         cache: None,
         unrestored: &[],
-        may_change: &|_| true,
+        may_change: &|path| rules.names(path),
+        start: StartWords {
+            since: &args.base,
+            as_then: &as_then,
+            way_out: "allow it with --may-change PATH",
+        },
         commits_before: &CommitsBefore::Revision(args.base.clone()),
         stop,
         launcher: &launcher,
         marker: format!("verify/{}", std::process::id()),
-        own_files: &excluded,
+        own_files: around.own_files,
         run_commands: !args.no_commands,
         since: &args.base,
         concurrent_writer: None,

@@ -3,7 +3,7 @@
 use crate::claims::{notes, open_contract};
 use counterfoil_contract::claim::{Claim, ClaimKind, ClaimReport, EffectiveClaim, Figure, Verdict};
 use counterfoil_process::StopRequest;
-use counterfoil_verify::claims::{CommitsBefore, VerifyConfig, VerifyContext, verify};
+use counterfoil_verify::claims::{CommitsBefore, StartWords, VerifyConfig, VerifyContext, verify};
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
 use counterfoil_workspace::snapshot::{Settings, Snapshotter};
 use serde_json::{Value, json};
@@ -63,6 +63,7 @@ fn report(
         cache: None,
         unrestored: &[],
         may_change: &|_| false,
+        start: StartWords::RUN,
         commits_before: &CommitsBefore::Unknown(String::new()),
         stop,
         launcher: &launcher,

@@ -185,7 +185,7 @@ fn a_revision_is_a_commit_in_the_work_tree() {
     let repo = TestRepo::new();
     repo.write("new.rs", "new\n");
     repo.write("a.rs", "edited\n");
-    let Revision { mut snapshotter, snapshot: base, committed_at } = revision(&repo, "HEAD~1");
+    let Revision { mut snapshotter, snapshot: base, committed_at, .. } = revision(&repo, "HEAD~1");
     assert!(committed_at.is_some());
     let now = snapshotter.snapshot();
     assert_eq!(told(&snapshotter.changes(&base, &now)), ["M a.rs", "A d.rs", "A new.rs"]);

@@ -340,3 +340,18 @@ fn files_that_a_check_writes_are_not_covered_by_a_list_from_before() {
     assert!(project.path("src/backdoor.rs").exists());
     ran.assert_claim(0, "files", "stale", &["files changed after this was verified"]);
 }
+
+#[test]
+fn another_process_does_not_know_the_outcome_of_a_check() {
+    let project = project("", &[]);
+    let counter = project.scratch_path("counter");
+    let check = format!("[checks]\ntest = \"echo ran >> '{}'\"\n", counter.display());
+    project.write("counterfoil.toml", check);
+    for runs in 1..=2 {
+        project.write_script(&[says_tests_pass(&[], "true")]);
+        let ran = project.run_script();
+        assert_eq!(ran.verdict(0, "tests_pass"), "verified");
+        let counted = std::fs::read_to_string(&counter).unwrap().lines().count();
+        assert_eq!(counted, runs, "the same tree was checked before");
+    }
+}

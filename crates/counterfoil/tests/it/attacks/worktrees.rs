@@ -40,6 +40,39 @@ fn work_outside_of_the_worktree_is_seen() {
     }
 }
 
+/// Two items work beside each other. The second one is done and waits for the first one to be merged,
+/// which changes what the second one made.
+#[test]
+fn work_in_the_worktree_of_another_item_is_seen_and_not_merged() {
+    let project = DirtyProject::new();
+    project.write("prompts/work.md", "Do the work on {{ part }}.\n");
+    project.write_workflow(
+        "variables: { parts: { type: [string], initial: [one, two] } }",
+        "fan",
+        "  fan: { each: { in: parts, as: part, key: part, agent: worker, parallel: 2 }, go: end }",
+    );
+    let item = |part: &str, exec: &str| {
+        let reply = json!({"exec": format!("echo {part} > {part}.rs; {exec}")});
+        let mut reply = replies(&json!({"files": [format!("{part}.rs")]}), reply);
+        reply["when"] = format!("work on {part}").into();
+        reply
+    };
+    let waits = format!(
+        "for n in $(seq 300); do '{}' show last --state '{}' --format json | grep -q accepted && break; sleep 0.1; done; \
+         for other in \"$(dirname \"$PWD\")\"/*/two.rs; do echo evil > \"$(dirname \"$other\")/evil.rs\"; done",
+        crate::PROGRAM,
+        project.state().display()
+    );
+    project.write_script(&[item("one", &waits), item("two", "true")]);
+    let ran = project.run_script();
+    assert_eq!(ran.outcomes(), ["accepted", "accepted"], "{ran:?}");
+    let said = "changed in this worktree while no step worked in it: evil.rs";
+    assert_eq!(ran.report["outcome"], "blocked", "{:#}", ran.report);
+    assert!(ran.reason().contains(said), "{:#}", ran.report);
+    assert_eq!(project.read_or_empty("one.rs"), "one\n");
+    assert!(!project.path("two.rs").exists() && !project.path("evil.rs").exists());
+}
+
 #[test]
 fn honest_work_in_a_worktree_is_not_remarked_on() {
     let project = DirtyProject::new();

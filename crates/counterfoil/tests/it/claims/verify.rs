@@ -160,6 +160,96 @@ fn programs_get_the_report_of_check_and_the_claims() {
     );
 }
 
+/// A repository whose check is a script that fails because of what the agent made.
+fn with_script() -> TestProject {
+    let project = TestProject::new(PROGRAM);
+    git(&project, &["init", "-q", "-b", "main"]);
+    project.write("counterfoil.toml", "[checks]\ntest = \"sh t.sh\"\n");
+    project.write("t.sh", "! grep -q broken a.rs\n");
+    project.write("a.rs", "fine\n");
+    project.write("contracts/fix.yaml", CONTRACT);
+    git(&project, &["add", "."]);
+    git(&project, &["commit", "-q", "-m", "base"]);
+    project.write("a.rs", "broken\n");
+    project
+}
+
+#[test]
+fn a_weakened_check_is_also_run_as_it_was_at_the_base() {
+    let project = with_script();
+    let weak = "exit 0\n";
+    project.write("t.sh", weak);
+    let claim = r#"{"files_changed": ["a.rs", "t.sh"], "tests_passing": true}"#;
+    insta::assert_snapshot!("verify_weakened", shown(&project, claim, &[]));
+    assert_eq!(project.read("t.sh"), weak, "the agent's version is there again");
+    assert!(
+        !project
+            .state()
+            .join("verify")
+            .read_dir()
+            .unwrap()
+            .any(|entry| entry.unwrap().path().is_dir())
+    );
+    // Whoever calls it can allow the change.
+    let (code, report) = json(&project, claim, &["--may-change", "t.sh"]);
+    assert_eq!((code, &report["summary"]["verified"]), (0, &json!(2)), "{report}");
+    // Honest work on the script passes, and is remarked on.
+    project.write("t.sh", "# Looks for it.\n! grep -q broken a.rs\n");
+    project.write("a.rs", "better\n");
+    let (code, report) = json(&project, claim, &[]);
+    assert_eq!((code, &report["summary"]["verified"]), (0, &json!(2)), "{report}");
+    assert!(report.to_string().contains("it also passes as it was then"), "{report}");
+}
+
+#[test]
+fn files_that_a_killed_verify_put_back_are_put_forward_by_the_next_one() {
+    let project = with_script();
+    // The second run of the check, with the script of the base, kills the program.
+    let kills = format!(
+        "p=$$; while [ \"$(readlink /proc/$p/exe)\" != '{PROGRAM}' ]; do p=$(awk '/^PPid/ {{print $2}}' /proc/$p/status); done; kill -9 $p; sleep 5\n"
+    );
+    project.write("t.sh", format!("mkdir ran 2>/dev/null && {{ {kills} }}\nexit 1\n"));
+    git(&project, &["commit", "-q", "-a", "-m", "base"]);
+    let weak = "exit 0\n";
+    project.write("t.sh", weak);
+    project.write("answer.txt", r#"{"files_changed": ["t.sh"], "tests_passing": true}"#);
+    assert_eq!(project.run(&BASE).code, None, "it was to be killed");
+    assert_ne!(project.read("t.sh"), weak);
+    std::fs::remove_dir(project.path("ran")).unwrap();
+    let (code, report) =
+        project.code_and_json(&[&BASE[..], &["--may-change", "t.sh", "--format", "json"]].concat());
+    assert_eq!(project.read("t.sh"), weak, "{report}");
+    assert_eq!((code, &report["summary"]["verified"]), (0, &json!(2)), "{report}");
+}
+
+#[test]
+fn what_only_a_filter_could_compare_is_not_known() {
+    let filter = ["config", "filter.rot.clean", "tr a-z n-za-m"];
+    let kept = |attribute: &str, text: &str| {
+        let project = TestProject::new(PROGRAM);
+        git(&project, &["init", "-q", "-b", "main"]);
+        git(&project, &filter);
+        project.write(".gitattributes", format!("*.dat {attribute}\n"));
+        project.write("kept.dat", text);
+        project.write("src/a.rs", "one\n");
+        project.write("contracts/fix.yaml", CONTRACT);
+        git(&project, &["add", "."]);
+        git(&project, &["commit", "-q", "-m", "base"]);
+        project.write("src/a.rs", "one\nmore\n");
+        project
+    };
+    let claim = r#"{"files_changed": ["src/a.rs"]}"#;
+    let project = kept("filter=rot", "abc\n");
+    let (code, report) = json(&project, claim, &["--require", "files_changed"]);
+    assert_eq!((code, verdicts(&report)), (3, vec!["files_changed unverifiable".to_owned()]));
+    assert!(report.to_string().contains("kept.dat cannot be read or compared"), "{report}");
+    // One that the filter leaves as it is can be compared, and so can one without a filter.
+    for project in [kept("filter=rot", "123\n"), kept("text", "abc\n")] {
+        let (code, report) = json(&project, claim, &["--require", "files_changed"]);
+        assert_eq!((code, verdicts(&report)), (0, vec!["files_changed verified".to_owned()]));
+    }
+}
+
 #[test]
 fn a_text_that_is_refused_is_not_verified() {
     let project = worked_on();

@@ -4,7 +4,11 @@
 use super::project::{CONTAINING, TargetProject, is_available};
 use crate::PROGRAM;
 use crate::shell_project::{SHELL_AGENT, run_arguments};
+use counterfoil_testkit::report_skip;
 use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::PathBuf;
 
 /// An attack: a line of shell with the variables `R` (the folder around everything) and `PORT`, and
@@ -159,6 +163,102 @@ fn the_network_is_there_unless_it_is_turned_off() {
         assert_eq!(network(&config(true)), (true, true), "{kind}");
         // Landlock knows TCP only.
         assert_eq!(network(&config(false)), (false, kind == "landlock"), "{kind}");
+    }
+}
+
+/// Everything with credentials that is hidden in the home folder, each with a file in it.
+const CREDENTIALS: [&str; 17] = [
+    ".ssh/secret",
+    ".gnupg/secret",
+    ".aws/secret",
+    ".azure/secret",
+    ".kube/secret",
+    ".docker/secret",
+    ".password-store/secret",
+    ".netrc",
+    ".git-credentials",
+    ".pypirc",
+    ".config/gcloud/secret",
+    ".config/gh/secret",
+    ".config/git/credentials",
+    ".local/share/keyrings/secret",
+    ".local/share/counterfoil/keys/secret",
+    ".cargo/credentials.toml",
+    ".cargo/credentials",
+];
+
+#[test]
+fn credentials_are_hidden() {
+    let line = "for file in @FILES; do cat \"$HOME/$file\" >> stolen; done";
+    let line = line.replace("@FILES", &CREDENTIALS.join(" "));
+    let script = format!("{{ {line}\n}} 2> errors\necho '{{\"ok\": true}}'\n");
+    let kinds = CONTAINING.into_iter().filter(|kind| is_available(kind));
+    for kind in std::iter::once("none").chain(kinds) {
+        let project = TargetProject::new(&format!("contain = \"{kind}\"\n"), &script);
+        for file in CREDENTIALS {
+            let path = project.home(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, format!("{file}\n")).unwrap();
+        }
+        assert_eq!(project.run_agent().code, Some(0), "{kind}");
+        let stolen = project.read("stolen");
+        let expected = if kind == "none" { CREDENTIALS.join("\n") } else { String::new() };
+        assert_eq!(stolen.trim_end(), expected, "{kind}");
+    }
+}
+
+#[test]
+fn the_sockets_of_services_are_hidden() {
+    // What stays visible is in docs/security.md: what resolves names, and programs.
+    let visible = ["NetworkManager", "current-system", "opengl-driver", "resolvconf", "systemd"];
+    let is_hidden = |name: &str| !visible.contains(&name) && name != "wrappers";
+    let names = |text: &str| text.lines().map(str::to_owned).filter(|name| is_hidden(name)).count();
+    for kind in CONTAINING.into_iter().filter(|kind| is_available(kind)) {
+        let project = attack("contain = \"none\"\n", "ls -A /run > seen", 0);
+        if names(&project.read("seen")) == 0 {
+            return report_skip("nothing is in /run here");
+        }
+        let project = attack(&format!("contain = \"{kind}\"\n"), "ls -A /run > seen", 0);
+        assert_eq!(names(&project.read("seen")), 0, "{kind}: {}", project.read("seen"));
+    }
+}
+
+#[test]
+fn modes_of_files_outside_can_be_changed_with_landlock() {
+    let kinds = CONTAINING.into_iter().filter(|kind| is_available(kind));
+    for kind in std::iter::once("none").chain(kinds) {
+        // Not in a folder for temporary files, which is mounted.
+        let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let file = home.path().join("mine");
+        std::fs::write(&file, "").unwrap();
+        let script = "chmod 604 \"$HOME/mine\"\necho '{\"ok\": true}'\n";
+        let project = TargetProject::new(&format!("contain = \"{kind}\"\n"), script);
+        let output = project.run_with(&[("HOME", home.path().to_str().unwrap())]);
+        assert_eq!(output.code, Some(0), "{output:?}");
+        let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777 == 0o604, kind != "bwrap", "{kind}: {mode:o}");
+    }
+}
+
+#[test]
+fn abstract_sockets_can_be_reached_with_bwrap_and_a_network() {
+    let connect = "python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_UNIX); s.connect(\"\\0counterfoil-\" + sys.argv[1])' $PORT";
+    let reaches = |config: &str| {
+        // A free port makes the name of the socket unique.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let name = SocketAddr::from_abstract_name(format!("counterfoil-{port}")).unwrap();
+        let listener = UnixListener::bind_addr(&name).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        attack(config, connect, port);
+        listener.accept().is_ok()
+    };
+    assert!(reaches(""));
+    for kind in CONTAINING.into_iter().filter(|kind| is_available(kind)) {
+        let config = |network| format!("[contain]\nkind = \"{kind}\"\nnetwork = {network}\n");
+        assert_eq!(reaches(&config(true)), kind == "bwrap", "{kind}");
+        assert!(!reaches(&config(false)), "{kind} without a network");
     }
 }
 

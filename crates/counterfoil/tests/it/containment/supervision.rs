@@ -35,12 +35,27 @@ fn a_contained_agent_that_takes_too_long_can_end_in_order_and_then_is_killed() {
     }
 }
 
+/// Kills every process above that is ours.
+const KILLS_THE_RUN: &str = "p=$$\n\
+    while [ \"$p\" -gt 1 ]; do\n\
+      p=$(sed -n 's/^PPid:[^0-9]*//p' \"/proc/$p/status\")\n\
+      case $(cat \"/proc/$p/comm\") in counterfoil*) kill -9 \"$p\" 2>> errors;; esac\n\
+    done\n\
+    echo '{\"ok\": true}'\n";
+
 #[test]
 fn a_contained_agent_cannot_end_the_run_with_landlock() {
-    if !is_available("landlock") {
-        return;
+    if is_available("landlock") {
+        let (project, code) = run("landlock", "", KILLS_THE_RUN);
+        assert_eq!(code, 0, "{}", project.read_or_empty("errors"));
+        assert!(!project.read("errors").is_empty(), "it tried");
     }
-    let script = "kill -9 $PPID 2> killed\necho '{\"ok\": true}'\n";
-    let (project, code) = run("landlock", "", script);
-    assert_eq!(code, 0, "{}", project.read_or_empty("killed"));
+}
+
+#[test]
+fn an_agent_can_end_the_run_with_bwrap_and_without_containment() {
+    for kind in ["none", "bwrap"].into_iter().filter(|kind| *kind == "none" || is_available(kind)) {
+        let project = TargetProject::new(&format!("contain = \"{kind}\"\n"), KILLS_THE_RUN);
+        assert_eq!(project.run_agent().code, None, "{kind}: ended by a signal");
+    }
 }
