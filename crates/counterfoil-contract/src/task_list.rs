@@ -153,11 +153,33 @@ mod tests {
             "> - [ ] t002",
             "- [x] part one of it\n  - [ ] T002 the rest",
             "- [x] T001 [ ] T002",
+            "- [\u{a0}] T002 rank",
+            "- T002 rank the results [ ]",
+            "| 2 | [ ] | T002 |",
+            "- [ ] 任务T002：rank",
+            "- [ ] rank (T002)",
+            "- [~] T002 rank",
+            "- [_] T002 rank",
+            "☐ T002 rank",
+            "2) [ ] T002 rank",
+            "- [x] T002 part one\n- [ ] T002 part two",
+            "| [x] T001 | [ ] T002 |",
         ] {
             assert_eq!(open_tasks(text), ["T002"], "{text}");
         }
-        for text in ["- [x] T002 search", "- [X] T002", "☑ T002", "| T002 | ✅ |", "- T002 [done]"]
-        {
+        for text in [
+            "- [x] T002 search",
+            "- [X] T002",
+            "- [✓] T002 rank",
+            "☑ T002",
+            "- ✅ T002 rank",
+            "| T002 | ✅ |",
+            "| [x] | T002 |",
+            "- [x] rank (T002)",
+            "- T002 [done]",
+            "- T002 [x]",
+            "- [x] T002 [P] [US1] return [ ] if empty (T003 ranks)",
+        ] {
             assert_eq!(
                 (open_tasks(text), ticked_tasks(text)),
                 (vec![], vec!["T002".to_owned()]),
@@ -174,6 +196,7 @@ mod tests {
             "- [ ] Optional: a cache after T002",
             "- [ ] Measure it after T002",
             "- [ ] TX002",
+            "- T002 return [] if empty",
             "All done.",
         ] {
             assert_eq!((open_tasks(text), ticked_tasks(text)), (vec![], vec![]), "{text}");

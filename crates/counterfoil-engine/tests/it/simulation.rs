@@ -32,9 +32,9 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How many seeds the test runs.
-const SEEDS: u64 = 500;
+const SEEDS: u64 = 250;
 /// How many seeds the test of the in-memory driver runs.
-const MEMORY_SEEDS: u64 = 200;
+const MEMORY_SEEDS: u64 = 100;
 
 /// The figures of all runs.
 #[derive(Default)]

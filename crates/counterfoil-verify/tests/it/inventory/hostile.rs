@@ -44,7 +44,7 @@ fn deep_nesting() {
         ("a.test.js", "it('a', () => { expect(", ")});"),
         ("a.py", "test_a = ", "None"),
     ] {
-        let whole = format!("{}{}", open.repeat(20_000), close.repeat(20_000));
+        let whole = format!("{}{}", open.repeat(8_000), close.repeat(8_000));
         tests(Path::new(file), whole.as_bytes());
     }
 }

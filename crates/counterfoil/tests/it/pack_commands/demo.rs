@@ -126,7 +126,9 @@ fn an_ejected_demo_is_the_same_and_one_with_a_reply_less_is_not() {
         let ejected = project.snapshot(&["demo", &format!("./{pack}"), "--keep", "ejected"]);
         assert!(told(&whole).len() > 3, "{whole}");
         assert_eq!(told(&whole), told(&ejected), "{pack}");
-
+        if pack != with_demo()[0] {
+            continue;
+        }
         let script = project.read("whole/.counterfoil/script.yaml");
         let mut script: Value = serde_saphyr::from_str(&script).unwrap();
         script["replies"].as_array_mut().unwrap().remove(0);
