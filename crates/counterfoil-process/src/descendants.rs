@@ -4,11 +4,13 @@
 
 use super::cgroup::CgroupScope;
 use super::orphans;
+use super::own_children;
 use super::rlimit_tag::RlimitTag;
 use super::scan::ScanResult;
 use super::table::{
     Id, Marked, Process, SignalResult, State, Table, environment_contains, process_ids, variable,
 };
+use super::watchdog::KnownProcess;
 use rustix::process::{Pid, Signal, getpid, getuid, kill_process_group};
 use std::collections::{HashMap, HashSet};
 
@@ -79,6 +81,7 @@ impl ProcessSet {
             set.tag.apply_to(&child);
             set.cgroup = CgroupScope::for_child(child, marker);
             set.since = child.id.start;
+            own_children::lock().began(child.id.start);
             set.known.insert(child.id, FirstSeen::AsOurChild);
             set.sessions.insert(pid);
         }
@@ -88,6 +91,17 @@ impl ProcessSet {
     /// The processes that carry a marker, with their descendants.
     pub(super) fn for_marker(marker: &str) -> Self {
         Self::new(Target::Marker, marker, CgroupScope::for_marker(marker))
+    }
+
+    /// The processes that are known to belong to the set.
+    pub(super) fn known(&self) -> impl Iterator<Item = KnownProcess> {
+        self.known.keys().map(|id| (id.pid, id.start))
+    }
+
+    /// Adds processes that belong to the set.
+    pub(super) fn add(&mut self, known: &[KnownProcess]) {
+        let ids = known.iter().map(|(pid, start)| Id { pid: *pid, start: *start });
+        self.known.extend(ids.map(|id| (id, FirstSeen::WithOtherParent)));
     }
 
     /// Whether a process may carry the marker. Cheaper than a scan.
@@ -234,6 +248,7 @@ impl ProcessSet {
             })
             .map(|process| process.id.pid)
             .collect();
+        members.extend(self.unmarked_orphans(table));
         add_descendants(
             table,
             &protected_pids,
@@ -279,6 +294,24 @@ impl ProcessSet {
             .filter(|process| members.contains(&process.id.pid))
             .copied()
             .collect()
+    }
+
+    /// Orphans that belong to this child although nothing marks them: it started them before it was
+    /// marked, or they took every mark off. With several children at a time it is not known whose they
+    /// are, until one is left.
+    fn unmarked_orphans(&self, table: &Table) -> Vec<i32> {
+        let since = own_children::lock().last_tree_since();
+        let Some(since) = since.filter(|_| self.target != Target::Marker) else {
+            return Vec::new();
+        };
+        let of_first_thread = orphans::children_of_first_thread();
+        let is_orphan = |process: &&Process| {
+            process.parent == self.supervisor.pid
+                && process.id.start >= since
+                && self.target != Target::Child(process.id.pid)
+                && orphans::is_adopted(process, self.supervisor.session, &of_first_thread)
+        };
+        table.processes.iter().filter(is_orphan).map(|process| process.id.pid).collect()
     }
 
     fn remember(&mut self, table: &Table, members: &[Process]) {

@@ -4,8 +4,9 @@
 //! The child leads its own session and carries a marker in its environment. Its output is passed on
 //! in chunks of bounded size, and timeouts apply. Whatever ends the child, the whole process tree
 //! is killed: through a control group where the kernel provides one, and always by ancestry, by
-//! session and by the marker, which also finds descendants that daemonised. The marker also finds
-//! processes that a killed supervisor left behind; see [`sweep`].
+//! session and by the marker, which also finds descendants that daemonised. If the supervisor itself is
+//! killed, a watchdog does so ([`watch_with`]), and if that is killed as well, [`sweep`] finds what was
+//! left by the marker.
 
 #[cfg(target_os = "linux")]
 mod cgroup;
@@ -29,11 +30,13 @@ mod scan;
 #[cfg(target_os = "linux")]
 mod table;
 mod timeout;
+mod watchdog;
 
 pub use enclosure::{Enclosure, enclosure};
 pub use launch::SpawnError;
 pub use output_files::output_files;
 pub use timeout::{InvalidTimeout, parse_timeout};
+pub use watchdog::{watch, watch_with};
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;

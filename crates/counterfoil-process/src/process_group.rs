@@ -1,6 +1,7 @@
 //! The processes that belong to a child on systems without `/proc`: its process group only.
 
 use super::scan::ScanResult;
+use super::watchdog::KnownProcess;
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 /// The process group of a child.
@@ -20,6 +21,18 @@ impl ProcessSet {
     /// An empty set: the environment of other processes cannot be read here.
     pub(super) fn for_marker(_marker: &str) -> Self {
         Self { group: None, gone: true, killed: 0 }
+    }
+
+    /// The leader of the group.
+    pub(super) fn known(&self) -> impl Iterator<Item = KnownProcess> {
+        self.group.map(|group| (group.as_raw_nonzero().get(), 0)).into_iter()
+    }
+
+    /// Adds the leader of a group.
+    pub(super) fn add(&mut self, known: &[KnownProcess]) {
+        if let Some((pid, _)) = known.first() {
+            self.group = Pid::from_raw(*pid);
+        }
     }
 
     /// Whether the set may contain a process.

@@ -9,6 +9,7 @@ use super::own_children;
 #[cfg(not(target_os = "linux"))]
 use super::process_group::ProcessSet;
 use super::scan::ScanResult;
+use super::watchdog::{KnownProcess, WatchedChild};
 use process_wrap::tokio::ChildWrapper;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -29,6 +30,8 @@ pub(super) struct ProcessTree {
     /// The process id of the child until it is reaped.
     child: Option<i32>,
     cleared: bool,
+    /// After the processes: the child is watched until they are gone.
+    watched: WatchedChild,
 }
 
 impl ProcessTree {
@@ -40,7 +43,7 @@ impl ProcessTree {
 
     fn forget_child(&mut self) {
         if let Some(pid) = self.child.take() {
-            own_children::lock().remove(&pid);
+            own_children::lock().reaped(pid);
         }
     }
 
@@ -51,12 +54,18 @@ impl ProcessTree {
 
     /// Sends SIGTERM to each process that has not received it yet. How many are alive.
     pub(super) fn terminate(&mut self) -> usize {
-        self.processes.scan(Some(Signal::TERM)).alive
+        self.scan_with(Some(Signal::TERM))
     }
 
     /// Records the processes of the tree and reaps the dead. How many are alive.
     pub(super) fn scan(&mut self) -> usize {
-        self.processes.scan(None).alive
+        self.scan_with(None)
+    }
+
+    fn scan_with(&mut self, signal: Option<Signal>) -> usize {
+        let alive = self.processes.scan(signal).alive;
+        self.watched.knows(self.processes.known());
+        alive
     }
 
     /// Kills until no process is left.
@@ -83,6 +92,7 @@ impl Drop for ProcessTree {
             clear_now(&mut self.processes);
         }
         self.forget_child();
+        own_children::lock().cleared();
     }
 }
 
@@ -91,18 +101,18 @@ pub(super) fn start(
     marker: &str,
     launch: impl FnOnce() -> Result<(Box<dyn ChildWrapper>, String), SpawnError>,
 ) -> Result<(Box<dyn ChildWrapper>, String, ProcessTree), SpawnError> {
+    // Before the child exists: whoever kills this process meanwhile leaves nothing unwatched.
+    let watched = WatchedChild::begin(marker);
     // Locked during the start: a scan that sees the child waits here to learn who started it.
     let mut started = own_children::lock();
     let (child, program) = launch()?;
     // A child keeps its process id until it is waited for, which has not happened yet.
     let pid = child.id().unwrap_or_default().cast_signed();
-    started.insert(pid);
+    started.started(pid);
     drop(started);
-    let tree = ProcessTree {
-        processes: ProcessSet::for_child(pid, marker),
-        child: Some(pid),
-        cleared: false,
-    };
+    let processes = ProcessSet::for_child(pid, marker);
+    watched.knows(processes.known());
+    let tree = ProcessTree { processes, child: Some(pid), cleared: false, watched };
     Ok((child, program, tree))
 }
 
@@ -132,6 +142,16 @@ pub(super) fn sweep(marker: &str) -> usize {
     if !processes.may_exist() {
         return 0;
     }
+    terminate(&mut processes);
+    clear_now(&mut processes);
+    processes.killed()
+}
+
+/// Ends what is left of a child whose supervisor is gone: the processes that it knew, their
+/// descendants, and those that carry the marker. How many were ended.
+pub(super) fn end_left(marker: &str, known: &[KnownProcess]) -> usize {
+    let mut processes = ProcessSet::for_marker(marker);
+    processes.add(known);
     terminate(&mut processes);
     clear_now(&mut processes);
     processes.killed()

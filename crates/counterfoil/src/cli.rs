@@ -143,6 +143,9 @@ pub(crate) enum Command {
     /// Restrict this process with Landlock, and become a command
     #[command(hide = true)]
     Contained(ContainedArgs),
+    /// End agents and checks when stdin closes
+    #[command(hide = true)]
+    Watch,
 }
 
 /// The project that a command works in.
@@ -180,6 +183,7 @@ impl Command {
             | Self::Hook(_)
             | Self::Completions { .. }
             | Self::Contained(_)
+            | Self::Watch
             | Self::Man => return None,
         };
         Some(ProjectRepo { given: given.as_deref() })

@@ -19,4 +19,5 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod undo;
 pub(crate) mod verify;
+pub(crate) mod watch;
 pub(crate) mod workflow;

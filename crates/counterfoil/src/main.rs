@@ -28,6 +28,7 @@ use exit::Exit;
 fn main() -> std::process::ExitCode {
     log_to_stderr();
     let cli = parse_arguments();
+    command::watch::watch_children();
     warn_about_old_names(&cli.command);
     let outcome = match cli.command {
         Command::Check(args) => command::check::run(&args),
@@ -54,6 +55,7 @@ fn main() -> std::process::ExitCode {
         Command::Completions { shell } => command::completions::completions(shell),
         Command::Man => command::completions::man(),
         Command::Contained(args) => Ok(command::contained::run(args)),
+        Command::Watch => Ok(command::watch::run()),
     };
     match outcome {
         Ok(exit) => exit.into(),

@@ -3,7 +3,10 @@
 use crate::hint;
 use anyhow::Result;
 use counterfoil_contract::diagnostic::Style;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::time::Duration;
 use supports_color::Stream;
 use terminal_size::{Height, Width};
 
@@ -13,6 +16,9 @@ const DEFAULT_WIDTH: usize = 100;
 const MIN_WIDTH: usize = 40;
 /// The largest width that text is laid out for.
 const MAX_WIDTH: usize = 160;
+
+/// How often to look whether the output is closed.
+const CLOSED_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Writes data to stdout.
 pub(crate) fn write_stdout(text: &str) -> Result<()> {
@@ -31,6 +37,19 @@ pub(crate) fn ignore_broken_pipe(written: std::io::Result<()>) -> Result<()> {
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
+    }
+}
+
+/// Returns when nobody can read stdout or stderr any more: the reader of the pipe is gone, or the
+/// terminal is closed.
+pub(crate) async fn closed() {
+    let is_closed = |stream: &dyn AsFd| {
+        let mut polled = [PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::empty())];
+        let polled = poll(&mut polled, Some(&Timespec::default())).map(|_| polled[0].revents());
+        polled.is_ok_and(|now| now.intersects(PollFlags::ERR | PollFlags::HUP))
+    };
+    while !is_closed(&std::io::stdout()) && !is_closed(&std::io::stderr()) {
+        tokio::time::sleep(CLOSED_INTERVAL).await;
     }
 }
 

@@ -287,7 +287,8 @@ where
     Ok(report)
 }
 
-/// Forwards signals to the driver: the first stops gracefully, the second immediately.
+/// Forwards signals to the driver: the first stops gracefully, the second immediately. If the terminal
+/// is closed or nobody reads the output any more, nobody watches the agents: that stops it as well.
 async fn forward_signals(
     sender: &channel::Sender<StopRequest>,
     notices: &dyn ProgressSink,
@@ -295,10 +296,15 @@ async fn forward_signals(
     use tokio::signal::unix::{SignalKind, signal};
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut hangup = signal(SignalKind::hangup())?;
     for stop in [StopRequest::Graceful, StopRequest::Immediate] {
+        // A closed terminal is told more than once.
+        let is_first = stop == StopRequest::Graceful;
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            _ = hangup.recv(), if is_first => {}
+            () = output::closed(), if is_first => {}
         }
         notices.line(match stop {
             StopRequest::Graceful => {

@@ -1,6 +1,7 @@
 //! Faults around a run: each has a clear outcome and a message that says how to continue, and no
 //! journaled event is lost.
 
+mod abandoned;
 mod agents;
 mod artifacts;
 mod budgets;

@@ -1,0 +1,169 @@
+//! Whatever ends the process that drives a run, its agents end within seconds, and the run can be
+//! resumed.
+
+use crate::PROGRAM;
+use crate::shell_project::{SHELL_AGENT, ShellProject, run_arguments};
+use counterfoil_testkit::{TIMEOUT, TestCommand, send_signal, wait_until};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// How long agents may go on.
+const SECONDS: Duration = Duration::from_secs(15);
+
+/// An agent with helpers that hide: in sessions of their own, forked twice, without an environment.
+/// All of them write down their process ids. What a shell prints when a signal ends one of them would
+/// end the shell: nobody reads its pipes any more.
+const AGENT: &str = r#"exec 2> /dev/null
+echo $$ >> pids
+sleep 300 &
+echo $! >> pids
+(setsid sh -c 'echo $$ >> pids; exec sleep 300' > /dev/null 2>&1 &)
+(env -i setsid sh -c 'echo $$ >> pids; exec sleep 300' > /dev/null 2>&1 &)
+trap 'echo asked > asked; exit 1' TERM
+while [ "$(wc -l < pids)" -lt 4 ]; do sleep 0.01; done
+echo up > up
+while :; do sleep 0.05; done
+"#;
+
+fn run() -> (ShellProject, Vec<String>) {
+    (ShellProject::with_agent("", AGENT), run_arguments("flow.yaml", SHELL_AGENT).to_vec())
+}
+
+fn start(command: &mut TestCommand) -> Child {
+    command.as_std().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.as_std().spawn().unwrap()
+}
+
+fn wait_until_up(project: &ShellProject) {
+    wait_until(TIMEOUT, "the agent is up", || {
+        (!project.read_or_empty("up").is_empty()).then_some(())
+    });
+}
+
+/// Waits until all processes of the agent are gone, and resumes the run.
+#[track_caller]
+fn assert_abandoned(project: &ShellProject, what: &str) {
+    let pids: Vec<String> = project.read("pids").lines().map(str::to_owned).collect();
+    assert_eq!(pids.len(), 4, "{what}");
+    let is_alive = |pid: &&String| {
+        let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !state.is_empty() && !state.contains(") Z ")
+    };
+    wait_until(SECONDS, &format!("its agents are gone ({what})"), || {
+        (!pids.iter().any(|pid| is_alive(&pid))).then_some(())
+    });
+    project.write("agent.sh", "echo '{\"ok\": true}'\n");
+    // The process itself may still be at its end.
+    let resumed = wait_until(SECONDS, &format!("it can be resumed ({what})"), || {
+        let resumed = project.run(&["resume", "last"]);
+        (!resumed.stderr.contains("has been driven by process")).then_some(resumed)
+    });
+    resumed.expect(0, &["done"]);
+    project.assert_intact();
+}
+
+#[test]
+fn agents_end_if_the_process_is_killed() {
+    let (project, arguments) = run();
+    let mut live = start(&mut project.command(&arguments));
+    wait_until_up(&project);
+    live.kill().unwrap();
+    live.wait().unwrap();
+    assert_abandoned(&project, "kill -9");
+    assert_eq!(project.read_or_empty("asked"), "asked\n", "it can end in order");
+}
+
+#[test]
+fn agents_end_if_all_processes_of_that_name_are_killed() {
+    let (project, arguments) = run();
+    let mut live = start(&mut project.command(&arguments));
+    wait_until_up(&project);
+    // As `pkill -9 counterfoil` does, but only those of this test.
+    let ours = |pid: &str, parent: u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.contains("Name:\tcounterfoil") && status.contains(&format!("PPid:\t{parent}\n"))
+    };
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let pid = entry.file_name().to_string_lossy().into_owned();
+        if ours(&pid, live.id()) {
+            send_signal("KILL", &pid);
+        }
+    }
+    live.kill().unwrap();
+    live.wait().unwrap();
+    assert_abandoned(&project, "pkill -9");
+}
+
+#[test]
+fn a_watchdog_that_is_killed_is_replaced() {
+    let (project, arguments) = run();
+    let mut live = start(&mut project.command(&arguments));
+    wait_until_up(&project);
+    let watchdogs = || {
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        let pids = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let is_one = |pid: &String| {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            status.contains("Name:\tagent-watchdog")
+                && status.contains(&format!("PPid:\t{}\n", live.id()))
+                && !status.contains("State:\tZ")
+        };
+        pids.filter(is_one).collect::<Vec<_>>()
+    };
+    let first = wait_until(TIMEOUT, "there is a watchdog", || watchdogs().pop());
+    send_signal("KILL", &first);
+    // A process that appears is told at the next look, and nobody hears it.
+    project.write("more", "");
+    let second = wait_until(TIMEOUT, "there is another", || {
+        watchdogs().into_iter().find(|pid| *pid != first)
+    });
+    assert_ne!(first, second);
+    live.kill().unwrap();
+    live.wait().unwrap();
+    assert_abandoned(&project, "kill -9 after the watchdog");
+}
+
+#[test]
+fn agents_end_if_the_terminal_is_closed() {
+    let (project, arguments) = run();
+    let mut command = project.command(&arguments);
+    let words = std::iter::once(PROGRAM.into())
+        .chain(command.as_std().get_args().map(|word| word.to_string_lossy()));
+    let line = words.map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+    let mut terminal = start(&mut project.command_of("script", &["-qec", &line, "/dev/null"]));
+    wait_until_up(&project);
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    assert_abandoned(&project, "closed terminal");
+}
+
+#[test]
+fn a_hangup_stops_the_run_in_order() {
+    let (project, arguments) = run();
+    let live = start(&mut project.command(&arguments));
+    wait_until_up(&project);
+    send_signal("HUP", &live.id().to_string());
+    // The kernel and the shell may both tell.
+    send_signal("HUP", &live.id().to_string());
+    let output = live.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(project.read_or_empty("asked"), "asked\n");
+    assert_eq!(project.show_last()["outcome"], "cancelled");
+    assert_abandoned(&project, "SIGHUP");
+}
+
+#[test]
+fn a_run_whose_output_nobody_reads_is_stopped() {
+    for formats in [&[][..], &["--format", "json"]] {
+        let (project, arguments) = run();
+        let mut arguments: Vec<&str> = arguments[..4].iter().map(String::as_str).collect();
+        arguments.extend(formats);
+        let mut live = start(&mut project.command(&arguments));
+        wait_until_up(&project);
+        drop((live.stdout.take(), live.stderr.take()));
+        let ended = live.wait().unwrap();
+        assert_eq!(ended.code(), Some(130), "{formats:?}");
+        assert_eq!(project.read_or_empty("asked"), "asked\n");
+        assert_abandoned(&project, "closed pipe");
+    }
+}
