@@ -85,7 +85,7 @@ impl RevisionBaseline {
     pub fn open(
         folder: &Path,
         revision: &str,
-        own_files: BTreeSet<PathBuf>,
+        own_files: &BTreeSet<PathBuf>,
         keep: Option<&Path>,
     ) -> Result<Self, BaselineError> {
         let error = |reason: String| BaselineError { revision: revision.to_owned(), reason };

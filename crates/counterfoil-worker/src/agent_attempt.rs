@@ -58,9 +58,8 @@ pub(crate) trait Verifier: Send {
     fn begin(&mut self) -> BoxFuture<'_, ()>;
     /// Verifies the claims of a result.
     fn verify<'a>(&'a mut self, value: &'a Value) -> BoxFuture<'a, Vec<ClaimReport>>;
-    /// Observes the workspace for the last time. `verified` says that the last result was verified
-    /// and nothing happened since, so that the last observation is still current.
-    fn finish(&mut self, verified: bool) -> BoxFuture<'_, FinalObservation>;
+    /// Observes the workspace for the last time.
+    fn finish(&mut self, outcome: AttemptOutcome) -> BoxFuture<'_, FinalObservation>;
 }
 
 /// What was observed at the end of an attempt.
@@ -90,9 +89,7 @@ pub(crate) async fn run(
     }
     let mut result = converse(&input, agent, context, &mut verifier).await;
     if let Some(mut verifier) = verifier {
-        let verified =
-            matches!(result.ended.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim);
-        let last = verifier.finish(verified).await;
+        let last = verifier.finish(result.ended.outcome).await;
         result.ended.changed = last.changed;
         result.ended.tree = last.tree;
         if result.ended.claims.is_empty() {

@@ -13,6 +13,7 @@ mod checks;
 mod contracts;
 mod perform;
 mod rejected_items;
+mod run_start;
 mod same_item;
 mod shell;
 mod slow_look;

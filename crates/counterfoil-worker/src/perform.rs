@@ -7,6 +7,7 @@ use crate::attempt::{AttemptContext, AttemptResult};
 use crate::check_server::CheckServer;
 use crate::checks::{self, CheckPlace};
 use crate::contracts::ContractLookup;
+use crate::run_start::RunStart;
 use crate::slow_look::announce_if_slow;
 use crate::verification::{
     AttemptScope, KnownWork, SnapshotterPool, WorkFolder, WorkspaceVerifier,
@@ -24,13 +25,12 @@ use counterfoil_process::contain::Launcher;
 use counterfoil_verify::claims::CheckCache;
 use counterfoil_verify::protect::WriteRules;
 use counterfoil_workspace::git::programs::{self, GitPrograms};
-use counterfoil_workspace::snapshot::Snapshot;
 use counterfoil_workspace::workspaces::Workspaces;
 use counterfoil_workspace::{Durability, save_json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The folder for temporary files of attempts, within the state folder.
 pub const SCRATCH: &str = "scratch";
@@ -56,7 +56,7 @@ pub struct WorkerContext {
     /// What is known of checks that were run.
     check_cache: Arc<CheckCache>,
     /// The repository when the run began.
-    run_start: OnceLock<Snapshot>,
+    run_start: Arc<RunStart>,
     /// How many agents are at work.
     agents_at_work: AtomicUsize,
     /// What the engine itself changed.
@@ -85,6 +85,7 @@ impl WorkerContext {
         contracts: Arc<ContractLookup>,
         workspaces: Arc<Workspaces>,
     ) -> Self {
+        let run_start = crate::verification::baselines(state, run).join("run-start");
         Self {
             run: run.to_owned(),
             workflow: None,
@@ -99,7 +100,7 @@ impl WorkerContext {
             committing: Arc::default(),
             active: Arc::default(),
             check_cache: Arc::default(),
-            run_start: OnceLock::new(),
+            run_start: Arc::new(RunStart::new(run_start)),
             agents_at_work: AtomicUsize::new(0),
             known_work: Arc::default(),
             launcher: Launcher::default(),
@@ -186,7 +187,7 @@ impl WorkerContext {
 
     /// Whether an agent has worked in this run, in this process or an earlier one.
     fn has_run_start(&self) -> bool {
-        self.run_start.get().is_some() || self.run_start_file().exists()
+        self.run_start.exists()
     }
 
     fn programs_file(&self) -> PathBuf {
@@ -208,34 +209,21 @@ impl WorkerContext {
         }
     }
 
-    fn run_start_file(&self) -> PathBuf {
-        crate::verification::baselines(&self.state, &self.run).join("run-start")
-    }
-
-    /// The repository when the run began: before the first agent. It blocks.
-    fn run_start(&self) -> &Snapshot {
-        self.run_start.get_or_init(|| {
-            let folder = self.work_folder(&self.repo);
+    /// Looks at the repository as the run begins: before the first agent. It blocks.
+    fn look_at_start(&self) {
+        if self.run_start.get().is_none() {
             trust_programs(&self.repo, &self.programs_file());
-            let file = self.run_start_file();
-            let mut tree = self.snapshots.take(&folder);
-            let start = tree.load(&file).unwrap_or_else(|| {
-                let start = tree.snapshot();
-                if let Err(error) = start.save(&file) {
-                    tracing::warn!(%error, "the state at the start of the run cannot be kept");
-                }
-                start
-            });
+            let mut tree = self.snapshots.take(&self.work_folder(&self.repo));
+            self.run_start.look(&mut tree);
             self.snapshots.give_back(&self.repo, tree);
-            start
-        })
+        }
     }
 
     /// Where the checks of an attempt run.
     fn check_place(&self, folder: &Path, marker: &str) -> CheckPlace {
         CheckPlace {
             cache: self.check_cache.clone(),
-            run_start: self.run_start.get().cloned(),
+            run_start: self.run_start.get(),
             rules: None,
             folder: self.work_folder(folder),
             snapshotters: self.snapshots.clone(),
@@ -286,7 +274,7 @@ impl WorkerContext {
     pub fn workspace_op(&self, op: &WorkspaceOp) -> Event {
         if self.has_run_start() {
             // Git runs what it ran then, also in a process that resumes the run with this.
-            self.run_start();
+            self.look_at_start();
         }
         let published = self.published.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let perform = || perform_workspace_op(&self.workspaces, &self.run, op, &published);
@@ -344,7 +332,7 @@ impl WorkerContext {
             }),
             stop: context.stop(),
             cache: self.check_cache.clone(),
-            run_start: self.run_start.get().cloned(),
+            run_start: self.run_start.clone(),
             main: work.workspace.as_ref().map(|_| self.work_folder(&self.repo)),
             known_work: self.known_work.clone(),
         };
@@ -396,7 +384,7 @@ pub async fn perform(
     // counts for all work, also in a process that resumes the run with a check or a commit.
     if matches!(work, AttemptWork::Agent(_)) || worker.has_run_start() {
         let first = worker.clone();
-        let looked = tokio::task::spawn_blocking(move || drop(first.run_start().id.clone()));
+        let looked = tokio::task::spawn_blocking(move || first.look_at_start());
         let notice = |line: &str| context.notice(line);
         let _ = announce_if_slow(looked, &worker.repo, &notice).await;
     }

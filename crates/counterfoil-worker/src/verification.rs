@@ -8,18 +8,19 @@ mod observation;
 
 use crate::agent_attempt::{FinalObservation, Verifier};
 use crate::contracts::ContractLookup;
+use crate::run_start::RunStart;
 use counterfoil_agents::agent::BoxFuture;
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{
     ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim, Evidence, Verdict,
 };
 use counterfoil_contract::text::{display_path, join_limited};
+use counterfoil_flow::AttemptOutcome;
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::Launcher;
 use counterfoil_verify::claims::{self, CheckCache, StartWords, VerifyConfig, VerifyContext};
 use counterfoil_verify::inventory;
 use counterfoil_verify::protect::{self, WriteRules};
-use counterfoil_workspace::snapshot::Snapshot;
 use counterfoil_workspace::workspaces::{readable_name, run_name};
 use elsewhere::Elsewhere;
 pub(crate) use elsewhere::KnownWork;
@@ -64,7 +65,7 @@ pub(crate) struct AttemptScope {
     /// What is known of checks that were run.
     pub(crate) cache: Arc<CheckCache>,
     /// The repository when the run began.
-    pub(crate) run_start: Option<Snapshot>,
+    pub(crate) run_start: Arc<RunStart>,
     /// The main work tree, if the attempt works in a worktree.
     pub(crate) main: Option<WorkFolder>,
     /// What the engine itself changed.
@@ -320,10 +321,15 @@ impl Verifier for WorkspaceVerifier {
         })
     }
 
-    fn finish(&mut self, verified: bool) -> BoxFuture<'_, FinalObservation> {
+    fn finish(&mut self, outcome: AttemptOutcome) -> BoxFuture<'_, FinalObservation> {
         Box::pin(async move {
+            // Then the last result was verified and nothing happened since.
+            let verified = matches!(outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim);
             if !verified {
                 self.observe_again(WorkspaceObservation::update).await;
+            }
+            if outcome == AttemptOutcome::Accepted {
+                self.observe_again(WorkspaceObservation::move_start).await;
             }
             self.look_elsewhere().await;
             let Some(observation) = self.observation.take() else {

@@ -2,7 +2,7 @@
 //! where a mistake of a kind can be made, in several ways, and the checker must refuse every change
 //! that means something else.
 //!
-//! The suite tries every third mutant. `ALL_MUTANTS=1` tries all of them.
+//! The suite tries every fifth mutant. `ALL_MUTANTS=1` tries all of them.
 //!
 //! A kind with a rule under which a mutant may pass says so ([`Claim::Open`]); all others must be
 //! refused without exception.

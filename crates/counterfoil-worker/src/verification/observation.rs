@@ -168,7 +168,7 @@ impl WorkspaceObservation {
     fn since(tree: Snapshotter, before: Snapshot, scope: &AttemptScope) -> Self {
         let began = before.taken;
         let observed = WorkspaceDiff::new(tree, before, Some(began))
-            .with_run_start(scope.run_start.clone(), scope.folder.put_back_file());
+            .with_run_start(scope.run_start.get(), scope.folder.put_back_file());
         Self {
             config: Ok(VerifyConfig::default()),
             commits_before: CommitsBefore::Unknown(String::new()),
@@ -204,6 +204,14 @@ impl WorkspaceObservation {
             self.observed.refresh();
         }
         self.delta = self.observed.test_delta();
+    }
+
+    /// The step is done: the steps that follow are judged by the files that it was to change.
+    pub(super) fn move_start(&mut self, scope: &AttemptScope) {
+        let Some(now) = self.observed.last_snapshot() else { return };
+        let changed = self.observed.last_changes().files.keys();
+        let named: Vec<PathBuf> = changed.filter(|path| scope.rules.names(path)).cloned().collect();
+        scope.run_start.move_files(self.observed.snapshotter(), &now, &named);
     }
 
     /// Observes the workspace again after checks ran: what they run may have been written by the

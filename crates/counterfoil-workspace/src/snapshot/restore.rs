@@ -1,6 +1,6 @@
 //! Restores files to their state in a snapshot, and reads that state.
 
-use super::base::{BaseFile, BaseRepo};
+use super::base::{BaseFile, BaseRepo, Side, SnapshotData};
 use super::blob::{Conversion, with_crlf};
 use super::entry::{Bytes, PathState};
 use super::read_files::{is_gone, open};
@@ -21,6 +21,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Where the content of a path in a snapshot comes from.
 enum Source<'a> {
@@ -147,6 +148,36 @@ impl Snapshotter {
     /// A path as one relative to the top of the work tree; none if it leads out of it.
     pub fn from_top(&self, path: &Path) -> Option<PathBuf> {
         self.name_of(path).map(|name| name.path().to_owned())
+    }
+
+    /// An earlier snapshot with these paths as they are in a later one. A path whose state the earlier
+    /// one cannot express stays as it was.
+    pub fn with_later_paths(
+        &self,
+        earlier: &Snapshot,
+        later: &Snapshot,
+        paths: &[PathBuf],
+    ) -> Snapshot {
+        let SnapshotData { top, base, entries, too_large } = &*earlier.data;
+        let mut entries = entries.clone();
+        for name in paths.iter().filter_map(|path| self.name_of(path)) {
+            match later.data.side(&name) {
+                Side::Observed(state) => {
+                    entries.insert(name, state.clone());
+                }
+                Side::Absent if base.get(&name).is_some() => {
+                    entries.insert(name, PathState::Gone);
+                }
+                Side::Clean(blob) if base.get(&name).is_some_and(|file| file.blob != *blob) => {}
+                Side::Absent | Side::Clean(_) => {
+                    entries.remove(&name);
+                }
+            }
+        }
+        let data =
+            SnapshotData { top: top.clone(), base: base.clone(), entries, too_large: *too_large };
+        let id = earlier.id.as_ref().map(|_| self.fingerprint(&data));
+        Snapshot { id, data: Arc::new(data), ..earlier.clone() }
     }
 
     /// Copies the current file or link at a path to a new path. `to` returns that path and is

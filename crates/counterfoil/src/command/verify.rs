@@ -32,7 +32,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     let state = state_folder::find(&folder)?.folder;
     let own_files = own_files(&folder, &state, &args.file);
     let kept = (!args.no_commands).then(|| state.join(KEPT));
-    let base = RevisionBaseline::open(&folder, &args.base, own_files.clone(), kept.as_deref());
+    let base = RevisionBaseline::open(&folder, &args.base, &own_files, kept.as_deref());
     let mut base = base.map_err(|why| {
         anyhow!(
             "{why}; set --base to the revision in {} from which the agent started: HEAD, a branch or a commit",
@@ -194,16 +194,17 @@ fn verify_claims(
     Ok((!stopped).then_some(claims))
 }
 
-/// Waits for SIGINT or SIGTERM. If signal handlers cannot be installed, it never returns.
+/// Waits for SIGINT, SIGTERM or SIGHUP. If signal handlers cannot be installed, it never returns.
 async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
-    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-    let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
         return std::future::pending().await;
     };
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
     }
 }
 

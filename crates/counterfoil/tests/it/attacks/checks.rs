@@ -239,6 +239,31 @@ fn a_step_that_is_to_change_the_check_names_it() {
 }
 
 #[test]
+fn what_a_step_was_to_change_counts_for_the_steps_after_it() {
+    let project = project("[checks]\ntest = \"sh t.sh\"\n", &[("t.sh", "exit 1\n")]);
+    project.write(
+        "flow.yaml",
+        "workflow: play\nagents:\n  tester: { contract: acme/change, prompt: prompts/work.md, writes: [t.sh] }\n\
+         \x20 worker: { contract: acme/change, prompt: prompts/work.md }\n\
+         contracts: [contracts]\nstart: prepare\nstates:\n  prepare: { agent: tester, go: work }\n\
+         \x20 work: { agent: worker, go: weaken }\n  weaken: { agent: worker, go: end, repairs: 0 }\n  end: { end: done }\n",
+    );
+    let test = json!({"exec": "echo '! grep -q broken a.rs' > t.sh"});
+    let mut prepares = replies(&json!({"files": ["t.sh"]}), test);
+    prepares["agent"] = "tester".into();
+    project.write_script(&[
+        prepares,
+        says_tests_pass(&["a.rs"], "echo fine > a.rs"),
+        says_tests_pass(&["a.rs", "t.sh"], "echo broken > a.rs; echo exit 0 > t.sh"),
+    ]);
+    let ran = project.run_script();
+    assert_eq!(ran.outcomes(), ["accepted", "accepted", "accepted"], "{ran:#?}");
+    ran.assert_claim(1, "tests_pass", "verified", &[]);
+    assert!(!ran.claim(1, "tests_pass").to_string().contains("weakened"), "{ran:?}");
+    ran.assert_claim(2, "tests_pass", "refuted", &["weakened check: t.sh changed"]);
+}
+
+#[test]
 fn a_check_that_an_earlier_step_weakened_is_weakened() {
     let project = project("[checks]\ntest = \"sh t.sh\"\n", &[("t.sh", FAILS)]);
     project.write_workflow(
