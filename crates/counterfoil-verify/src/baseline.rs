@@ -100,7 +100,8 @@ impl RevisionBaseline {
         let mut opened = commit(None, revision).map_err(|why| error(why.to_string()))?;
         let (mut kept, mut notes) = (None, Vec::new());
         if let Some(keep) = keep {
-            let lock = lock(keep).map_err(|why| error(format!("{}: {why}", keep.display())))?;
+            let lock = lock(keep)
+                .map_err(|why| error(format!("{} cannot be used: {why}", keep.display())))?;
             for earlier in std::fs::read_dir(keep).into_iter().flatten().flatten() {
                 let (keep, name) = (earlier.path(), earlier.file_name());
                 let put_back = keep.join(PUT_BACK);
@@ -109,9 +110,7 @@ impl RevisionBaseline {
                 notes.extend(put_forward(&mut left.snapshotter, &put_back).iter().map(
                     |(path, why)| {
                         let path = path.display();
-                        format!(
-                            "{path} is as it was at {name}, and its change cannot be written: {why}"
-                        )
+                        format!("{path} was put back for a check by a process that was killed, and its change cannot be written again: {why}")
                     },
                 ));
             }

@@ -155,7 +155,21 @@ impl VerifyConfig {
     ///
     /// The file cannot be read or is not valid.
     pub fn load(folder: &Path, top: &Path) -> Result<Self, ConfigError> {
-        let Some(file) = ProjectFile::find(folder, top)? else { return Ok(Self::default()) };
+        Self::load_with(folder, top, read)
+    }
+
+    /// As [`VerifyConfig::load`], with another way to read a file; none if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is not valid.
+    pub fn load_with(
+        folder: &Path,
+        top: &Path,
+        read: impl Fn(&Path) -> Result<Option<Vec<u8>>, String>,
+    ) -> Result<Self, ConfigError> {
+        let file = ProjectFile::find_with(folder, top, read)?;
+        let Some(file) = file else { return Ok(Self::default()) };
         let mut config = Self::parse(&file.text)
             .map_err(|error| ConfigError { path: Some(file.path.clone()), ..error })?;
         config.source = Some(file.path);
@@ -204,19 +218,23 @@ impl VerifyConfig {
         Ok(config)
     }
 
-    /// The noise globs as one matcher. Invalid globs are left out; [`VerifyConfig::parse`] rejects
-    /// them.
+    /// The noise globs as one matcher.
     pub fn noise(&self) -> GlobSet {
-        let mut builder = GlobSetBuilder::new();
-        for glob in self.noise.iter().filter_map(|glob| Glob::new(glob).ok()) {
-            builder.add(glob);
-        }
-        builder.build().unwrap_or_default()
+        globs(self.noise.iter().map(String::as_str))
     }
 }
 
+/// Globs as one matcher. Invalid ones are left out; [`VerifyConfig::parse`] rejects them.
+pub(crate) fn globs<'g>(globs: impl IntoIterator<Item = &'g str>) -> GlobSet {
+    let mut builder = GlobSetBuilder::new();
+    for glob in globs.into_iter().filter_map(|glob| Glob::new(glob).ok()) {
+        builder.add(glob);
+    }
+    builder.build().unwrap_or_default()
+}
+
 /// The bytes of a file; none if it does not exist.
-fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, String> {
     let cannot = |error: std::io::Error| format!("cannot be read: {error}");
     let meta = match std::fs::metadata(path) {
         Ok(meta) => meta,
@@ -253,6 +271,14 @@ impl ProjectFile {
     ///
     /// The file exists and cannot be read, is not a regular file, is too long or is not UTF-8.
     pub fn find(folder: &Path, top: &Path) -> Result<Option<Self>, ConfigError> {
+        Self::find_with(folder, top, read)
+    }
+
+    fn find_with(
+        folder: &Path,
+        top: &Path,
+        read: impl Fn(&Path) -> Result<Option<Vec<u8>>, String>,
+    ) -> Result<Option<Self>, ConfigError> {
         for place in [folder, top] {
             let path = place.join(FILE);
             let wrong = |message: String| ConfigError { path: Some(path.clone()), message };

@@ -4,6 +4,8 @@ use crate::claims::{EarlierFile, RunStart, Since, UnobservableError, WorkspaceVi
 use crate::inventory::{self, TestDelta};
 use crate::read_file::read_file;
 use counterfoil_workspace::snapshot::{Changes, Snapshot, Snapshotter};
+use counterfoil_workspace::{Durability, save_json};
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -297,6 +299,7 @@ impl RunStart for WorkspaceDiff {
         }
         // A process that is killed while the files are put back leaves this for the next one.
         now.save_with_paths(&kept, &paths).map_err(|error| error.to_string())?;
+        let kept_file = kept.clone();
         in_use().insert(kept);
         let mut failed = Vec::new();
         for ((_, merged), path) in files.iter().zip(&paths) {
@@ -310,10 +313,17 @@ impl RunStart for WorkspaceDiff {
                 }
             }
         }
-        let Some((path, why)) = failed.into_iter().next() else { return Ok(()) };
+        let Some((path, why)) = failed.into_iter().next() else {
+            let written: Vec<Option<String>> = paths.iter().map(|path| digest(path)).collect();
+            let saved = save_json(&written_file(&kept_file), Durability::Unsynced, &written);
+            return saved.map_err(|error| error.to_string());
+        };
         let mut problem = format!("{}: {why}", path.display());
         for (path, why) in self.put_forward() {
-            problem.push_str(&format!("; {} is as it was at the start: {why}", path.display()));
+            problem.push_str(&format!(
+                "; the change of {} cannot be written again: {why}",
+                path.display()
+            ));
         }
         Err(problem)
     }
@@ -339,7 +349,33 @@ pub fn put_forward(snapshotter: &mut Snapshotter, kept: &Path) -> Vec<(PathBuf, 
     if !kept.exists() || in_use().contains(kept) {
         return Vec::new();
     }
-    restore_kept(snapshotter, kept)
+    // A file that was changed since is somebody's work.
+    let written = std::fs::read(written_file(kept)).ok();
+    let written: Option<Vec<Option<String>>> =
+        written.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let paths = snapshotter.load_with_paths(kept).map(|(_, paths)| paths).unwrap_or_default();
+    let pairs = paths.iter().zip(written.into_iter().flatten());
+    let changed: Vec<(PathBuf, String)> = pairs
+        .filter(|(path, written)| digest(path) != *written)
+        .map(|(path, _)| {
+            let kept = kept.parent().unwrap_or(kept).display();
+            (path.clone(), format!("it was changed since; the earlier version is kept in {kept}"))
+        })
+        .collect();
+    if changed.is_empty() { restore_kept(snapshotter, kept) } else { changed }
+}
+
+/// The file that says what was written to the files that were put back.
+fn written_file(kept: &Path) -> PathBuf {
+    let mut file = kept.as_os_str().to_owned();
+    file.push(".written");
+    file.into()
+}
+
+/// A digest of a file; none if it cannot be read.
+fn digest(path: &Path) -> Option<String> {
+    let bytes = read_file(path).ok().flatten()?;
+    Some(hex::encode(Sha256::digest(&bytes)))
 }
 
 fn restore_kept(snapshotter: &mut Snapshotter, kept: &Path) -> Vec<(PathBuf, String)> {
@@ -347,6 +383,7 @@ fn restore_kept(snapshotter: &mut Snapshotter, kept: &Path) -> Vec<(PathBuf, Str
     let failed = snapshotter.restore(&now, &paths);
     if failed.is_empty() {
         let _ = std::fs::remove_file(kept);
+        let _ = std::fs::remove_file(written_file(kept));
     }
     failed
 }

@@ -3,6 +3,7 @@
 
 use crate::attempt::{AttemptContext, AttemptResult};
 use crate::contracts::ContractLookup;
+use crate::run_start::{config_at, config_files};
 use crate::slow_look::announce_if_slow;
 use crate::verification::{SnapshotterPool, WorkFolder};
 use counterfoil_contract::text::display_path;
@@ -19,9 +20,9 @@ use counterfoil_verify::claims::{
 use counterfoil_verify::config::NOISE;
 use counterfoil_verify::protect::WriteRules;
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
-use counterfoil_workspace::snapshot::Snapshot;
+use counterfoil_workspace::snapshot::{Snapshot, Snapshotter};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -50,8 +51,13 @@ pub(crate) struct CheckPlace {
 }
 
 /// Reads how some checks are configured in a folder; all of them, if no name is given. It blocks.
-pub(crate) fn plan(folder: &Path, top: &Path, names: Option<&[String]>) -> PlannedChecks {
-    match VerifyConfig::load(folder, top) {
+pub(crate) fn plan(
+    start: Option<&Snapshot>,
+    tree: &mut Snapshotter,
+    names: Option<&[String]>,
+) -> PlannedChecks {
+    let ignored = tree.ignored(&config_files(tree));
+    match config_at(start, tree, &ignored) {
         Ok(config) => planned(config, names),
         Err(error) => {
             PlannedChecks { problem: Some(error.to_string()), ..PlannedChecks::default() }
@@ -137,9 +143,10 @@ pub(crate) async fn run_all(
 ) -> Result<Option<BTreeMap<String, CheckReport>>, String> {
     const PANICKED: &str = "reading the workspace failed";
     let (folder, pool, wanted) = (place.folder.clone(), place.snapshotters.clone(), names.to_vec());
+    let start = place.run_start.clone();
     let opened = tokio::task::spawn_blocking(move || {
         let mut tree = pool.take(&folder);
-        let planned = planned.unwrap_or_else(|| plan(tree.folder(), tree.top(), Some(&wanted)));
+        let planned = planned.unwrap_or_else(|| plan(start.as_ref(), &mut tree, Some(&wanted)));
         // Nothing is run if nothing is configured, so nothing has to be observed.
         let before = (!planned.checks.is_empty()).then(|| tree.snapshot());
         (tree, before, planned)

@@ -168,8 +168,9 @@ impl WorkerContext {
             check.paths.iter().filter(|path| !folder.join(path).exists()).cloned().collect();
         let checks = (!check.checks.is_empty()).then(|| {
             let place = self.work_folder(&folder);
-            let tree = self.snapshots.take(&place);
-            let planned = checks::plan(tree.folder(), tree.top(), Some(&check.checks));
+            let mut tree = self.snapshots.take(&place);
+            let start = self.run_start.get();
+            let planned = checks::plan(start.as_ref(), &mut tree, Some(&check.checks));
             self.snapshots.give_back(&folder, tree);
             planned
         });
@@ -248,9 +249,10 @@ impl WorkerContext {
             return None;
         }
         let (folder, pool) = (place.folder.clone(), self.snapshots.clone());
+        let start = self.run_start.get();
         let read = tokio::task::spawn_blocking(move || {
-            let tree = pool.take(&folder);
-            let planned = checks::plan(tree.folder(), tree.top(), None);
+            let mut tree = pool.take(&folder);
+            let planned = checks::plan(start.as_ref(), &mut tree, None);
             pool.give_back(&folder.folder, tree);
             planned
         });
@@ -391,6 +393,9 @@ pub async fn perform(
     if !matches!(work, AttemptWork::Agent(_) | AttemptWork::Read(_) | AttemptWork::Changes(_)) {
         // A command or a check may change the worktree.
         worker.known_work.left(&folder, None);
+    }
+    if matches!(work, AttemptWork::Command(_)) {
+        worker.check_cache.clear();
     }
     match work {
         AttemptWork::Command(work) => {

@@ -1,6 +1,9 @@
 //! The repository when the run began: the state that changed checks are also run in.
 
+use counterfoil_verify::claims::{ConfigError, VerifyConfig};
+use counterfoil_verify::config;
 use counterfoil_workspace::snapshot::{Snapshot, Snapshotter};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -32,11 +35,15 @@ impl RunStart {
     pub(crate) fn look(&self, tree: &mut Snapshotter) {
         let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         if snapshot.is_none() {
-            let start = tree.load(&self.file).unwrap_or_else(|| {
-                let start = tree.snapshot();
-                save(&start, &self.file);
-                start
-            });
+            let start = match tree.load(&self.file) {
+                // Whoever resumes the run was asked about a configuration that changed.
+                Some(start) => {
+                    let now = tree.snapshot();
+                    tree.with_later_paths(&start, &now, &config_files(tree))
+                }
+                None => tree.snapshot(),
+            };
+            save(&start, &self.file);
             *snapshot = Some(start);
         }
     }
@@ -49,6 +56,26 @@ impl RunStart {
             save(start, &self.file);
         }
     }
+}
+
+/// Reads the configuration as it was when the run began: whatever wrote to it since, agents are not
+/// judged by that. A file that git ignores is not part of snapshots.
+pub(crate) fn config_at(
+    start: Option<&Snapshot>,
+    tree: &Snapshotter,
+    ignored: &BTreeSet<PathBuf>,
+) -> Result<VerifyConfig, ConfigError> {
+    VerifyConfig::load_with(tree.folder(), tree.top(), |path| {
+        match start.filter(|_| !ignored.contains(path)) {
+            Some(start) => tree.content(start, path).map_err(|error| error.to_string()),
+            None => config::read(path),
+        }
+    })
+}
+
+/// Where the configuration of a folder can be.
+pub(crate) fn config_files(tree: &Snapshotter) -> [PathBuf; 2] {
+    [tree.folder(), tree.top()].map(|folder| folder.join(config::FILE))
 }
 
 fn save(start: &Snapshot, file: &Path) {

@@ -268,6 +268,7 @@ impl Verifier for WorkspaceVerifier {
         Box::pin(async move {
             self.observe_again(WorkspaceObservation::update).await;
             let scope = self.scope.clone();
+            scope.cache.clear();
             let Some(mut observation) = self.observation.take() else {
                 return scope.claims.iter().map(observation_failed).collect();
             };

@@ -62,6 +62,8 @@ use store::Store;
 pub struct Changes {
     /// The change of each file. A renamed file is listed twice, as deleted and added.
     pub files: BTreeMap<PathBuf, Change>,
+    /// Those of the files that git knew before.
+    pub tracked: BTreeSet<PathBuf>,
     /// Files with the same bytes under another name: from, to.
     pub renamed: Vec<(PathBuf, PathBuf)>,
     /// What could not be determined, and why.

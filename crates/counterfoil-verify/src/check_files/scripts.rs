@@ -11,8 +11,9 @@
 //! an option is the script only if such a file existed when the run began.
 
 mod interpreters;
+mod recipes;
 
-use super::shell::{is_assignment, read_line, without_variable};
+use super::shell::{expand, is_assignment, read_line, without_variable};
 use super::tables::{has, is_subcommand, maker_files};
 use crate::config::CheckCommand;
 use crate::relative_path::below_top;
@@ -81,8 +82,16 @@ pub(crate) fn scripts(
     folder: &Path,
     read: &mut ReadAtStart<'_>,
 ) -> Result<Scripts, String> {
-    let mut search =
-        Search { found: Scripts::default(), read, seen: BTreeMap::new(), failure: None };
+    let mut search = Search {
+        found: Scripts::default(),
+        read,
+        seen: BTreeMap::new(),
+        packages: BTreeSet::new(),
+        makefiles: BTreeSet::new(),
+        variables: BTreeMap::new(),
+        program_folders: BTreeSet::new(),
+        failure: None,
+    };
     let mut place = Place { folder: folder.to_owned(), script: None };
     match run {
         CheckCommand::Shell(line) => search.lines(line, place, 0, true),
@@ -125,6 +134,14 @@ struct Search<'a, 'r> {
     read: &'a mut ReadAtStart<'r>,
     /// The files that were looked for.
     seen: BTreeMap<PathBuf, Option<Vec<u8>>>,
+    /// The `package.json` files whose scripts were searched: they may call each other.
+    packages: BTreeSet<PathBuf>,
+    /// The makefiles and targets that were searched.
+    makefiles: BTreeSet<(PathBuf, String)>,
+    /// The values of variables that a line sets.
+    variables: BTreeMap<String, String>,
+    /// Folders of the repository that `PATH` was set to.
+    program_folders: BTreeSet<PathBuf>,
     failure: Option<String>,
 }
 
@@ -190,6 +207,8 @@ impl Search<'_, '_> {
             let parts: Vec<Vec<String>> =
                 read.commands.iter().filter_map(|part| shlex::split(part)).collect();
             for words in &parts {
+                let words: Vec<String> =
+                    words.iter().map(|word| expand(word, &self.variables)).collect();
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 match words.as_slice() {
                     ["("] => outer.push(place.clone()),
@@ -230,7 +249,9 @@ impl Search<'_, '_> {
         }
         for words in parts {
             let is_find = words.first().is_some_and(|word| word == "find");
-            for word in words.iter().filter(|word| !word.starts_with(['-', '$', '<', '>'])) {
+            let names =
+                |word: &&String| !word.starts_with(['-', '$', '<', '>']) && !is_assignment(word);
+            for word in words.iter().filter(names) {
                 let path = place.folder.join(word);
                 match below_top(&path) {
                     Some(path) if word.contains(['*', '?', '[']) => {
@@ -269,6 +290,12 @@ impl Search<'_, '_> {
                 self.add(&path, place, depth, true);
             }
         }
+        for folder in self.program_folders.clone() {
+            let file = folder.join(program);
+            if !program.contains('/') && is_direct && self.existed(&file) {
+                self.add(&file, place, depth, true);
+            }
+        }
         let subcommand = arguments.iter().position(|word| is_subcommand(name, word));
         if let Some(at) = arguments.iter().position(|word| *word == "<")
             && let Some(input) = arguments.get(at + 1)
@@ -280,6 +307,14 @@ impl Search<'_, '_> {
             }
         } else if *program == "cd" {
             place.change_folder(arguments);
+        } else if let Some(line) = option(arguments, &["-S", "--split-string"])
+            && name == "env"
+        {
+            self.lines(line, place.clone(), depth + 1, is_direct);
+        } else if has("file-wrappers", name) {
+            let file = arguments.iter().position(|word| !word.starts_with('-'));
+            let rest = file.and_then(|at| arguments.get(at + 1..)).unwrap_or_default();
+            self.wrapped(rest, place, depth, is_direct);
         } else if has("wrappers", name) {
             self.wrapped(arguments, place, depth, is_direct);
         } else if has("interpreters", name) {
@@ -329,6 +364,7 @@ impl Search<'_, '_> {
         if let Some(file) = option(arguments, &file) {
             for path in self.named(file, &at) {
                 self.add(&path, &at, depth, false);
+                self.recipes(&path, arguments, &at, depth);
             }
             return;
         }
@@ -341,8 +377,10 @@ impl Search<'_, '_> {
         };
         let folders: Vec<PathBuf> = at.folder.ancestors().map(Path::to_owned).collect();
         let all: Vec<PathBuf> = folders.iter().flat_map(|folder| files(folder)).collect();
-        if !all.iter().any(|file| self.existed(file)) {
-            self.found.missing.extend(files(&at.folder));
+        match files(&at.folder).into_iter().find(|file| self.existed(file)) {
+            Some(file) => self.recipes(&file, arguments, &at, depth),
+            None if all.iter().any(|file| self.existed(file)) => {}
+            None => self.found.missing.extend(files(&at.folder)),
         }
     }
 
@@ -381,6 +419,9 @@ impl Search<'_, '_> {
             return;
         }
         let Some(file) = below_top(&folder.join("package.json")) else { return };
+        if !self.packages.insert(file.clone()) {
+            return;
+        }
         let Some(bytes) = self.content(&file) else {
             self.found.missing.insert(file);
             return;

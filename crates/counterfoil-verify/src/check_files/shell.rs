@@ -1,6 +1,8 @@
 //! Takes shell lines apart into their commands and words. It knows as much of the language as is
 //! needed to see which files a line names: quotes, operators, parentheses, substitutions.
 
+use std::collections::BTreeMap;
+
 /// A shell line.
 pub(super) struct Line {
     /// Its parts between operators that are not quoted. A parenthesis is a part of its own, and a
@@ -102,4 +104,32 @@ pub(super) fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     })
+}
+
+/// A word with the values of variables that are known, also of `${NAME:-value}`.
+pub(super) fn expand(word: &str, variables: &BTreeMap<String, String>) -> String {
+    let mut text = String::new();
+    let mut rest = word;
+    while let Some(at) = rest.find('$') {
+        text.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, default, length) = match after.strip_prefix('{').zip(after.find('}')) {
+            Some((_, end)) => {
+                let inner = &after[1..end];
+                let (name, default) = inner.split_once(":-").unwrap_or((inner, ""));
+                (name, default, end + 1)
+            }
+            None => {
+                let end = after.find(|c| !is_name(c)).unwrap_or(after.len());
+                (&after[..end], "", end)
+            }
+        };
+        match variables.get(name).map(String::as_str).or((!default.is_empty()).then_some(default)) {
+            Some(value) => text.push_str(value),
+            None => text.push_str(&rest[at..=at + length]),
+        }
+        rest = &after[length..];
+    }
+    text + rest
 }

@@ -40,7 +40,9 @@ pub(super) fn maker_files(program: &str) -> Option<impl Iterator<Item = &'static
 
 /// Whether the arguments of a program are known to be read in some way here.
 pub(super) fn is_known(program: &str) -> bool {
-    ["interpreters", "wrappers", "packages", "runners"].iter().any(|table| has(table, program))
+    ["interpreters", "wrappers", "file-wrappers", "packages", "runners"]
+        .iter()
+        .any(|table| has(table, program))
         || maker_files(program).is_some()
         || PROGRAMS.get("subcommands").is_some_and(|words| {
             words.iter().filter_map(|word| word.split_once('/')).any(|(name, _)| name == program)

@@ -47,6 +47,12 @@ impl CheckCache {
         Self { outcomes: Mutex::new(outcomes.clone()) }
     }
 
+    /// Forgets all outcomes: somebody worked in the folder since, and files that git ignores are not
+    /// part of a tree.
+    pub fn clear(&self) {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// The outcome of a check on a tree, if it was run.
     pub(super) fn get(&self, check: &Check, folder: &Path, tree: &str) -> Option<CachedOutcome> {
         let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -172,12 +172,10 @@ async fn run_on_tree(
         };
     }
     let before = context.view.changes().cloned();
+    let at_start = rerun::run_at_start(check, state, context).await;
     let outcome = execute(check, before.as_ref().ok(), state, context).await;
-    let mut after = context.view.tree_id();
-    let mut outcome = rerun::with_start_versions(check, outcome, state, context).await;
-    if outcome.put_back.is_some() || outcome.fails_only_with.is_some() {
-        after = context.view.tree_id();
-    }
+    let after = context.view.tree_id();
+    let mut outcome = rerun::combine(outcome, at_start, context.start);
     if tree != after {
         outcome.changed = changed_files(before.as_ref().ok(), context.view.changes().ok(), state);
     }

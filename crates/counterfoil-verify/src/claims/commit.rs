@@ -89,6 +89,8 @@ struct Commit {
     id: String,
     /// Whether it is reachable from HEAD.
     is_reachable: bool,
+    /// Whether a branch or tag contains it, where HEAD does not.
+    is_on_branch: bool,
     /// Whether it did not exist before the step; none if that is not known.
     is_new: Option<bool>,
     /// The files that it changes, relative to the top folder; empty if they were not listed.
@@ -189,6 +191,14 @@ async fn add_history(
     for commit in known.values_mut().flatten() {
         commit.is_new = new.as_ref().map(|new| new.contains(&commit.id));
         commit.is_reachable = !unreachable.contains(&commit.id);
+        if !commit.is_reachable {
+            let contains = format!("--contains={}", commit.id);
+            let refs = ["refs/heads", "refs/tags", "refs/remotes"];
+            let arguments = ["for-each-ref", "--count=1", &contains];
+            let arguments: Vec<&str> = arguments.into_iter().chain(refs).collect();
+            let answer = git(&arguments, Vec::new(), context).await?;
+            commit.is_on_branch = answer.ok() && !answer.stdout.is_empty();
+        }
     }
     Ok(())
 }
@@ -278,6 +288,9 @@ fn assess(
             Some(Err(why)) => wrong.push(format!("{displayed} ({why})")),
             Some(Ok(commit)) => match (commit.is_new, commit.is_reachable) {
                 (Some(true), true) => observed.push(describe_commit(&displayed, commit)),
+                (Some(true), false) if !commit.is_on_branch => {
+                    wrong.push(format!("{displayed} (no branch contains it)"));
+                }
                 (Some(true), false) => {
                     observed.push(describe_commit(&displayed, commit));
                     notes.push(format!(

@@ -1,4 +1,4 @@
-//! Runs a check a second time as it was when the run began, where a file that steers it has changed
+//! Runs a check also as it was when the run began, where a file that steers it has changed
 //! since: its script, or the settings of a test runner or linter. Otherwise an agent could make a
 //! check pass, or fail, by changing it. The change alone refutes nothing: the step may be about it.
 //! What the check says is taken from the run with the files of the start.
@@ -39,52 +39,76 @@ pub(super) fn unrestored_script(
     Some(format!("{} was changed and could not be restored", display_path(path)))
 }
 
-/// Runs a check once more with its files as they were when the run began, if any of them changed. What
-/// it says then is its outcome, except that a check that fails now does not pass.
-pub(super) async fn with_start_versions(
+/// What a check says with its files as they were when the run began.
+pub(super) enum AtStart {
+    /// None of its files changed.
+    Unchanged,
+    /// It could not be run so.
+    NotRun(String),
+    Ran {
+        /// The files that changed.
+        names: String,
+        outcome: Box<CheckOutcome>,
+        /// Files that could not be written again.
+        notes: Vec<String>,
+    },
+}
+
+/// Runs a check with its files as they were when the run began, if any of them changed. It comes
+/// before the run with the changes, which may leave something behind for it, such as build output.
+pub(super) async fn run_at_start(
     check: &Check,
-    outcome: CheckOutcome,
     state: &VerificationState,
     context: &mut VerifyContext<'_>,
-) -> CheckOutcome {
-    let CheckStatus::Exited(code) = outcome.status else { return outcome };
-    let not_run = |outcome: CheckOutcome, why: String| CheckOutcome {
-        status: CheckStatus::CouldNotRun(why),
-        ..outcome
-    };
+) -> AtStart {
     let files = match changed_since_start(check, state, context) {
-        Ok(files) if files.is_empty() => return outcome,
+        Ok(files) if files.is_empty() => return AtStart::Unchanged,
         Ok(files) => files,
-        Err(why) => return not_run(outcome, why),
+        Err(why) => return AtStart::NotRun(why),
     };
     let names: Vec<String> = files.iter().map(|(path, _)| display_path(path)).collect();
     let names = join_limited(&names);
-    let StartWords { since, way_out, .. } = context.start;
+    let since = context.start.since;
     if let Some(writer) = context.concurrent_writer {
-        let why = format!(
+        return AtStart::NotRun(format!(
             "{names} changed since {since}, and it cannot be put back for the check, because {writer}"
-        );
-        return not_run(outcome, why);
+        ));
     }
-    let Some(start) = context.view.run_start() else { return outcome };
+    let Some(start) = context.view.run_start() else { return AtStart::Unchanged };
     if let Err(why) = start.put_back(&files) {
         let why = format!("{names} changed since {since}, and cannot be put back: {why}");
-        return not_run(outcome, why);
+        return AtStart::NotRun(why);
     }
-    let again = execute(check, None, state, context).await;
+    let outcome = Box::new(execute(check, None, state, context).await);
     let stuck = context.view.run_start().map(super::RunStart::put_forward).unwrap_or_default();
-    let mut notes: Vec<String> = stuck
-        .into_iter()
-        .map(|(path, why)| {
-            let path = display_path(&path);
-            format!("{path} was put back for the check, and its change cannot be written: {why}")
-        })
-        .collect();
+    let notes = stuck.into_iter().map(|(path, why)| {
+        let path = display_path(&path);
+        format!("{path} was put back for the check, and its change cannot be written: {why}")
+    });
+    AtStart::Ran { names, outcome, notes: notes.collect() }
+}
+
+/// The outcome of a check that was run with the changes, and before that without them. What it said
+/// then counts, except that a check that fails now does not pass.
+pub(super) fn combine(
+    outcome: CheckOutcome,
+    at_start: AtStart,
+    words: StartWords<'_>,
+) -> CheckOutcome {
+    let CheckStatus::Exited(code) = outcome.status else { return outcome };
+    let (names, again, mut notes) = match at_start {
+        AtStart::Unchanged => return outcome,
+        AtStart::NotRun(why) => {
+            return CheckOutcome { status: CheckStatus::CouldNotRun(why), ..outcome };
+        }
+        AtStart::Ran { names, outcome, notes } => (names, *outcome, notes),
+    };
+    let StartWords { since, as_then, way_out } = words;
     let passes = again.status == CheckStatus::Exited(0);
     notes.push(match (code, passes) {
-        (0, true) => format!(
-            "weakened check: {names} changed since {since}; it also passes as it was then"
-        ),
+        (0, true) => {
+            format!("weakened check: {names} changed since {since}; it also passes as it was then")
+        }
         (0, false) => format!(
             "weakened check: {names} changed since {since}, and it passes only with the change; {way_out}"
         ),
@@ -95,7 +119,7 @@ pub(super) async fn with_start_versions(
             "changed check: {names} changed since {since}; it also fails as it was then"
         ),
     });
-    let as_then = format!("{names} {}", context.start.as_then);
+    let as_then = format!("{names} {as_then}");
     let mut outcome = if code != 0 && passes {
         CheckOutcome { figures: again.figures, fails_only_with: Some(as_then), ..outcome }
     } else {

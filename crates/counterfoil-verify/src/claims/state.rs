@@ -4,7 +4,7 @@
 use super::VerifyContext;
 use super::check::CheckOutcome;
 use super::path::PathResolver;
-use crate::config::Check;
+use crate::config::{Check, NOISE, globs};
 use counterfoil_workspace::snapshot::{Change, Changes};
 use globset::GlobSet;
 use std::collections::HashSet;
@@ -23,6 +23,9 @@ pub(super) struct VerificationState {
     pub(super) concurrent_writer: Option<String>,
     /// The checks that were run for this result, with the tree on which each ran and its outcome.
     pub(super) finished_checks: Vec<(Check, Option<String>, CheckOutcome)>,
+    /// What tools usually create. It hides no file that git knows.
+    usual_noise: GlobSet,
+    /// What the project declares as noise.
     noise: GlobSet,
     /// Counterfoil's own files, relative to the folder.
     own_files: HashSet<PathBuf>,
@@ -51,7 +54,15 @@ impl VerificationState {
             since: context.since.to_owned(),
             concurrent_writer: context.concurrent_writer.map(str::to_owned),
             finished_checks: Vec::new(),
-            noise: context.config.noise(),
+            usual_noise: globs(NOISE.iter().copied()),
+            noise: globs(
+                context
+                    .config
+                    .noise
+                    .iter()
+                    .map(String::as_str)
+                    .filter(|glob| !NOISE.contains(glob)),
+            ),
             own_files: context.own_files.iter().filter_map(relative).collect(),
             resolver,
         }
@@ -59,7 +70,11 @@ impl VerificationState {
 
     /// Whether a change of this file need not be claimed.
     pub(super) fn is_noise(&self, path: &Path) -> bool {
-        self.noise.is_match(path) || path.ancestors().any(|path| self.own_files.contains(path))
+        let is_tracked =
+            || self.changes.as_ref().is_ok_and(|changes| changes.tracked.contains(path));
+        self.noise.is_match(path)
+            || self.usual_noise.is_match(path) && !is_tracked()
+            || path.ancestors().any(|path| self.own_files.contains(path))
     }
 
     /// The changes that a result is expected to claim.
@@ -110,6 +125,7 @@ fn with_normalized_paths(changes: &Changes, resolver: &PathResolver) -> Changes 
     };
     Changes {
         files: changes.files.iter().map(|(path, change)| (normalized(path), *change)).collect(),
+        tracked: changes.tracked.iter().map(normalized).collect(),
         renamed: changes
             .renamed
             .iter()

@@ -218,7 +218,7 @@ impl WorkspaceView for FolderComparison<'_> {
                 renamed.push((from.clone(), (*to).clone()));
             }
         }
-        self.changes = Changes { files, renamed, notes: Vec::new() };
+        self.changes = Changes { files, renamed, ..Changes::default() };
         Ok(&self.changes)
     }
 

@@ -2,9 +2,10 @@
 //! written, and which tests were removed. All of it blocks, so it runs on a blocking thread.
 
 use super::{AttemptScope, backup};
+use crate::run_start::{config_at, config_files};
 use counterfoil_contract::claim::ClaimKind;
 use counterfoil_flow::ChangedFiles;
-use counterfoil_verify::claims::{CommitsBefore, Refs, VerifyConfig};
+use counterfoil_verify::claims::{CommitsBefore, Refs, VerifyConfig, WorkspaceView};
 use counterfoil_verify::config::NOISE;
 use counterfoil_verify::inventory::TestDelta;
 use counterfoil_verify::protect::ForbiddenChange;
@@ -138,7 +139,7 @@ impl WorkspaceObservation {
             observation.commits_before = saved_refs(scope);
             // The checks are those from before the step: a change of them is undone first.
             observation.update(scope);
-            observation.load_config();
+            observation.load_config(scope);
             return observation;
         }
         let before = tree.snapshot();
@@ -155,13 +156,15 @@ impl WorkspaceObservation {
                     .to_owned(),
             );
         }
-        observation.load_config();
+        observation.load_config(scope);
         observation
     }
 
-    fn load_config(&mut self) {
-        let (folder, top) = (self.observed.folder(), self.observed.top());
-        self.config = VerifyConfig::load(folder, top).map_err(|error| error.to_string());
+    fn load_config(&mut self, scope: &AttemptScope) {
+        let ignored = self.observed.ignored(&config_files(self.observed.snapshotter()));
+        let start = scope.run_start.get();
+        let config = config_at(start.as_ref(), self.observed.snapshotter(), &ignored);
+        self.config = config.map_err(|error| error.to_string());
     }
 
     /// An observation of the changes since a snapshot.

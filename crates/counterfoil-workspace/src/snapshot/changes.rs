@@ -40,6 +40,8 @@ impl Snapshotter {
             }
         }
         changes.renamed = self.renamed(before, after, &found, &mut changes.notes);
+        let tracked = found.keys().filter(|name| a.base.get(name).is_some());
+        changes.tracked = tracked.map(|name| self.relative_path(name)).collect();
         changes.files =
             found.into_iter().map(|(name, change)| (self.relative_path(name), change)).collect();
         changes

@@ -72,6 +72,17 @@ impl Revision {
             let reason = snapshotter.notes.first().map_or("this is not a git repository", |n| n);
             return Err(error(&reason));
         };
+        // Git would prefer a tag to a branch, and whoever writes below .git can make one.
+        let refs = ["heads", "tags", "remotes"].map(|kind| format!("refs/{kind}/{revision}"));
+        let arguments = ["for-each-ref", "--format=%(refname)", &refs[0], &refs[1], &refs[2]];
+        let named = snapshotter.git.run(&location, &arguments).map_err(|why| error(&why))?;
+        let named = String::from_utf8_lossy(&named.stdout).into_owned();
+        let named: Vec<&str> =
+            named.lines().filter(|name| refs.iter().any(|it| it == name)).collect();
+        if named.len() > 1 {
+            let reason = format!("it names {}; write one of them in full", named.join(" and "));
+            return Err(error(&reason));
+        }
         let commit = format!("{revision}^{{commit}}");
         let arguments = ["rev-parse", "--verify", "--end-of-options", &commit];
         let output = snapshotter.git.run(&location, &arguments).map_err(|why| error(&why))?;

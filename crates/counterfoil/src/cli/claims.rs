@@ -133,7 +133,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) required: Vec<String>,
 
     /// A file that steers a check and that the agent may change, such as its script: the check is run
-    /// as it is now. Otherwise it is also run as it was at the base. A path or glob; can be repeated
+    /// as it is now. Otherwise it is also run as it was at the base. Can be repeated
     #[arg(long = "may-change", value_name = "PATH")]
     pub(crate) may_change: Vec<String>,
 

@@ -7,9 +7,24 @@ use super::{Place, Search};
 use crate::relative_path::below_top;
 use std::path::Path;
 
+/// How many variables are remembered.
+const MAX_VARIABLES: usize = 1000;
+
 impl Search<'_, '_> {
-    /// Notes the folders of `PYTHONPATH`.
+    /// Notes what a variable is set to, and the folders of `PATH` and `PYTHONPATH`.
     pub(super) fn assignment(&mut self, word: &str, place: &Place) {
+        if let Some((name, value)) = word.split_once('=').filter(|_| is_assignment(word))
+            && self.variables.len() < MAX_VARIABLES
+        {
+            self.variables.insert(name.to_owned(), value.to_owned());
+        }
+        for folder in word.strip_prefix("PATH=").unwrap_or_default().split(':') {
+            let folder = match without_variable(folder) {
+                Some(folder) if !folder.is_empty() => place.folder.join(folder),
+                _ => continue,
+            };
+            self.program_folders.extend(below_top(&folder));
+        }
         let Some(folders) = word.strip_prefix("PYTHONPATH=") else { return };
         for folder in folders.split(':') {
             let folder = without_variable(folder).unwrap_or(".");
@@ -130,6 +145,10 @@ impl Search<'_, '_> {
                     && self.named_existing(word, place).is_empty();
                 if takes_value || may_be_value {
                     continue;
+                }
+                let module = format!("{}/__main__.py", word.trim_end_matches('/'));
+                if is_python && takes_script {
+                    self.add_existing(&module, place, depth);
                 }
                 for path in self.named(word, place).into_iter().filter(|_| takes_script) {
                     if is_python && let Some(folder) = path.parent() {

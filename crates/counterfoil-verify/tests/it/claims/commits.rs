@@ -94,8 +94,12 @@ fn a_commit_is_there_and_holds_its_files() {
     let more = commit(&workspace, "more", LONG_AGO);
     let both = json!({"sha": [new, more], "files": ["a", "b"]});
     assert_eq!(short(workspace.verify_claim("sha", with(), &both)).0, Some(Verdict::Verified));
-    // One that is not in the history of HEAD any more was still made.
+    // One that is not in the history of HEAD any more was made, if a branch keeps it.
     git(&workspace.top(), &["reset", "-q", "--hard", &new], LATER);
+    let report = workspace.verify_claim("sha", claim(), &json!({ "sha": more })).unwrap();
+    assert_eq!(report.verdict, Verdict::Refuted, "{report:?}");
+    assert!(report.reason.contains("(no branch contains it)"), "{}", report.reason);
+    git(&workspace.top(), &["branch", "aside", &more], LATER);
     let report = workspace.verify_claim("sha", claim(), &json!({ "sha": more })).unwrap();
     assert_eq!(report.verdict, Verdict::Verified, "{}", report.reason);
     assert!(notes(&report)[0].ends_with("and is not in the history of HEAD"));

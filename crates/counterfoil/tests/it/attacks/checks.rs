@@ -380,3 +380,48 @@ fn another_process_does_not_know_the_outcome_of_a_check() {
         assert_eq!(counted, runs, "the same tree was checked before");
     }
 }
+
+#[test]
+fn what_git_ignores_may_change_what_a_check_says() {
+    for (script, before, exec, verdict) in [
+        ("grep -q good .env", "good", "echo bad > .env", "refuted"),
+        ("grep -q good .env", "bad", "echo good > .env", "verified"),
+    ] {
+        let project = project(
+            "[checks]\ntest = \"sh t.sh\"\n",
+            &[("t.sh", script), (".gitignore", ".env\n")],
+        );
+        project.write(".env", before);
+        // The check is also run before the step.
+        project.write_workflow(
+            "",
+            "work",
+            "  work: { agent: worker, checks: [test], repairs: 0, go: end }",
+        );
+        project.write_script(&[says_tests_pass(&[], exec)]);
+        let ran = project.run_script();
+        assert_eq!(ran.verdict(0, "tests_pass"), verdict, "{exec}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_recipe_and_a_file_in_its_place_are_part_of_the_check() {
+    for exec in ["echo exit 0 > t.sh", "echo true > test", "touch test t.sh"] {
+        let makefile = "test:\n\tsh t.sh\n";
+        let files = [("Makefile", makefile), ("t.sh", FAILS)];
+        let project = project("[checks]\ntest = \"make test\"\n", &files);
+        let ran = run(&project, &format!("{BREAKS}{exec}"));
+        assert_eq!(ran.verdict(0, "tests_pass"), "refuted", "{exec}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_check_that_was_weakened_leaves_nothing_behind_for_the_one_that_was_not() {
+    let makefile = "test: out\n\tgrep -q fine out\nout: a.rs\n\tcp a.rs out\n";
+    let files = [("Makefile", makefile), (".gitignore", "out\n")];
+    let project = project("[checks]\ntest = \"make test\"\n", &files);
+    let weak =
+        "printf 'test: out\\n\\tgrep -q fine out\\nout: a.rs\\n\\techo fine > out\\n' > Makefile";
+    let ran = run(&project, &format!("{BREAKS}{weak}"));
+    assert_eq!(ran.verdict(0, "tests_pass"), "refuted", "{ran:?}");
+}

@@ -83,3 +83,25 @@ fn honest_work_in_a_worktree_is_not_remarked_on() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert!(!ran.report.to_string().contains("somebody else"), "{ran:?}");
 }
+
+#[test]
+fn the_next_step_does_not_use_the_configuration_that_a_worktree_wrote_elsewhere() {
+    let project = DirtyProject::new();
+    project.write("counterfoil.toml", "[checks]\ntest = \"false\"\n");
+    project.git(&["add", "counterfoil.toml"]);
+    project.git(&["commit", "-q", "--no-verify", "-m", "checks", "counterfoil.toml"]);
+    project.write_workflow(
+        "",
+        "one",
+        "  one: { agent: worker, workspace: worktree, go: two }\n  two: { agent: worker, repairs: 0, go: end }",
+    );
+    let config = project.path("counterfoil.toml");
+    let exec = format!("printf '[checks]\\ntest = \"true\"\\n' > '{}'", config.display());
+    let claim = json!({"files": [], "tests_pass": true});
+    project.write_script(&[
+        replies(&json!({"files": []}), json!({"exec": exec})),
+        replies(&claim, json!({})),
+    ]);
+    let ran = project.run_script();
+    assert_eq!(ran.verdict(1, "tests_pass"), "refuted", "{ran:?}");
+}

@@ -465,3 +465,64 @@ fn tests_of_a_language_that_nobody_can_read_are_not_said_to_be_missing() {
     let (_, report) = json(&project, &text.replace("tests/test_one.sh", "notes.txt"), &[]);
     assert_eq!(verdicts(&report)[1], "tests_added refuted", "{report}");
 }
+
+#[test]
+fn a_tag_does_not_take_the_place_of_the_base() {
+    let project = worked_on();
+    git(&project, &["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    git(&project, &["commit", "-q", "-a", "-m", "work"]);
+    git(&project, &["tag", "origin/main"]);
+    let arguments = |base| {
+        [
+            "verify",
+            "answer.txt",
+            "--contract",
+            "scene/fix",
+            "--contracts",
+            "contracts",
+            "--base",
+            base,
+        ]
+    };
+    project.write("answer.txt", TRUE);
+    let refused = project.run(&arguments("origin/main"));
+    refused.expect(2, &["refs/remotes/origin/main and refs/tags/origin/main"]);
+    let (code, report) = project.code_and_json(
+        &[&arguments("refs/remotes/origin/main")[..], &["--format", "json"]].concat(),
+    );
+    assert_eq!(code, 3, "{report}");
+    assert!(verdicts(&report).contains(&"files_changed verified".to_owned()), "{report}");
+}
+
+#[test]
+fn a_tracked_file_is_no_noise() {
+    let project = TestProject::new(PROGRAM);
+    git(&project, &["init", "-q", "-b", "main"]);
+    project.write("src/target/x86.rs", "one\n");
+    project.write("contracts/fix.yaml", CONTRACT);
+    git(&project, &["add", "-f", "."]);
+    git(&project, &["commit", "-q", "-m", "base"]);
+    project.write("src/target/x86.rs", "two\n");
+    project.write("target/new", "made by a tool\n");
+    for (files, code) in [("[]", 3), (r#"["src/target/x86.rs"]"#, 0)] {
+        let (exit, report) = json(&project, &format!(r#"{{"files_changed": {files}}}"#), &[]);
+        assert_eq!(exit, code, "{files}: {report}");
+    }
+}
+
+#[test]
+fn what_was_edited_after_a_verify_was_killed_is_kept() {
+    let project = with_script();
+    let kills = format!(
+        "p=$$; while [ \"$(readlink /proc/$p/exe)\" != '{PROGRAM}' ]; do p=$(awk '/^PPid/ {{print $2}}' /proc/$p/status); done; kill -9 $p; sleep 5\n"
+    );
+    project.write("t.sh", format!("mkdir ran 2>/dev/null && {{ {kills} }}\nexit 1\n"));
+    git(&project, &["commit", "-q", "-a", "-m", "base"]);
+    project.write("t.sh", "exit 0\n");
+    project.write("answer.txt", r#"{"files_changed": ["t.sh"], "tests_passing": true}"#);
+    assert_eq!(project.run(&BASE).code, None, "it was to be killed");
+    project.write("t.sh", "exit 0 # mine\n");
+    let again = project.run(&BASE);
+    assert_eq!(project.read("t.sh"), "exit 0 # mine\n", "{again:?}");
+    assert!(again.stderr.contains("it was changed since"), "{again:?}");
+}
