@@ -120,9 +120,9 @@ fn the_engine_runs_the_check_and_its_output_comes_back() {
     assert!(text.starts_with("The check `lint` failed: `echo broken; exit 3` exited with 3."));
     assert!(text.ends_with("\n\nbroken"), "{text}");
     assert_eq!(unknown["isError"], true);
-    // What the tool ran is evidence for the step, and the base was evidence for the tool.
+    // What ran at the base is known to the tool. The step is checked anew, after the agent.
     let ran = std::fs::read_to_string(tool.project.root_path("scratch").join(count)).unwrap();
-    assert_eq!(ran, "ran\n");
+    assert_eq!(ran, "ran\nran\n");
     assert_eq!(test["structuredContent"]["reused"], true);
     let prompt = tool.kept(".prompt");
     assert!(prompt.contains("these checks: `lint`, `test`"), "{prompt}");
