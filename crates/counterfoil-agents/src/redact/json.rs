@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use std::ops::Range;
 
 /// A string in a JSON text.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     /// The position, including the quotes.
     pub(super) at: Range<usize>,

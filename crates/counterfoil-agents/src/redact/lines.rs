@@ -59,8 +59,10 @@ pub(super) fn redact(redactor: &mut Redactor, text: &str, level: RedactionLevel)
                     .enumerate()
                     .map(|(index, token)| match cuts.get(&(line, index)) {
                         Some(cuts) if !redactor.is_secret(token, level) => {
-                            let cut = redactor.apply_cuts(&token.text, cuts);
-                            Some(redactor.redact(&cut, level).unwrap_or(cut))
+                            // What is left may be a secret by the name of its field.
+                            let text = redactor.apply_cuts(&token.text, cuts);
+                            let rest = Token { text, ..token.clone() };
+                            Some(redactor.redact_token(&rest, level).unwrap_or(rest.text))
                         }
                         _ => redactor.redact_token(token, level),
                     })

@@ -249,3 +249,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_left_of_a_cut_string_is_redacted_by_the_name_of_its_field() {
+    let line = |text: &str| json!({"type": "t", "token": text}).to_string() + "\n";
+    // The second text continues the secret of the first one, and its rest is a secret as well.
+    let once = bytes(&(line("Authorization: Basic dXNlcjpwYXNz") + &line("{\\é\\")));
+    assert_eq!(bytes(&once), once);
+    assert!(!once.contains('é'), "{once}");
+}
