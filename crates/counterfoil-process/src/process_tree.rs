@@ -101,7 +101,7 @@ pub(super) fn start(
     marker: &str,
     launch: impl FnOnce() -> Result<(Box<dyn ChildWrapper>, String), SpawnError>,
 ) -> Result<(Box<dyn ChildWrapper>, String, ProcessTree), SpawnError> {
-    // Before the child exists: whoever kills this process meanwhile leaves nothing unwatched.
+    // Before the child exists: if this process is killed meanwhile, nothing is left unwatched.
     let watched = WatchedChild::begin(marker);
     // Locked during the start: a scan that sees the child waits here to learn who started it.
     let mut started = own_children::lock();

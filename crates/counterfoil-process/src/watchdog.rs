@@ -169,7 +169,7 @@ impl<'a> Message<'a> {
 /// Watches: reads what the supervisor tells until the pipe closes, and ends the children that are
 /// left. Returns how many processes were ended.
 pub fn watch(pipe: impl Read) -> usize {
-    // Whoever kills all processes of the supervisor's name does not kill this one.
+    // `pkill` with the name of the supervisor does not end this one.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::thread::set_name(NAME) {
         tracing::debug!(%error, "the watchdog keeps the name of its program");

@@ -36,7 +36,7 @@ impl RunStart {
         let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         if snapshot.is_none() {
             let start = match tree.load(&self.file) {
-                // Whoever resumes the run was asked about a configuration that changed.
+                // `resume` asked the user about a configuration that changed.
                 Some(start) => {
                     let now = tree.snapshot();
                     tree.with_later_paths(&start, &now, &config_files(tree))

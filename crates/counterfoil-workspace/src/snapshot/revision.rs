@@ -72,7 +72,7 @@ impl Revision {
             let reason = snapshotter.notes.first().map_or("this is not a git repository", |n| n);
             return Err(error(&reason));
         };
-        // Git would prefer a tag to a branch, and whoever writes below .git can make one.
+        // Git would prefer a tag to a branch, and an agent can make one.
         let refs = ["heads", "tags", "remotes"].map(|kind| format!("refs/{kind}/{revision}"));
         let arguments = ["for-each-ref", "--format=%(refname)", &refs[0], &refs[1], &refs[2]];
         let named = snapshotter.git.run(&location, &arguments).map_err(|why| error(&why))?;

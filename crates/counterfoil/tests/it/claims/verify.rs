@@ -190,7 +190,7 @@ fn a_weakened_check_is_also_run_as_it_was_at_the_base() {
             .unwrap()
             .any(|entry| entry.unwrap().path().is_dir())
     );
-    // Whoever calls it can allow the change.
+    // The caller can allow the change.
     let (code, report) = json(&project, claim, &["--may-change", "t.sh"]);
     assert_eq!((code, &report["summary"]["verified"]), (0, &json!(2)), "{report}");
     // Honest work on the script passes, and is remarked on.
@@ -201,24 +201,32 @@ fn a_weakened_check_is_also_run_as_it_was_at_the_base() {
     assert!(report.to_string().contains("it also passes as it was then"), "{report}");
 }
 
-#[test]
-fn files_that_a_killed_verify_put_back_are_put_forward_by_the_next_one() {
+const WEAK: &str = "exit 0\n";
+
+/// A repository in which `verify` was killed while the script of the base was in the place of a weak
+/// one.
+fn killed_while_put_back() -> TestProject {
     let project = with_script();
-    // The second run of the check, with the script of the base, kills the program.
+    // The script of the base kills the program, once.
     let kills = format!(
         "p=$$; while [ \"$(readlink /proc/$p/exe)\" != '{PROGRAM}' ]; do p=$(awk '/^PPid/ {{print $2}}' /proc/$p/status); done; kill -9 $p; sleep 5\n"
     );
     project.write("t.sh", format!("mkdir ran 2>/dev/null && {{ {kills} }}\nexit 1\n"));
     git(&project, &["commit", "-q", "-a", "-m", "base"]);
-    let weak = "exit 0\n";
-    project.write("t.sh", weak);
+    project.write("t.sh", WEAK);
     project.write("answer.txt", r#"{"files_changed": ["t.sh"], "tests_passing": true}"#);
     assert_eq!(project.run(&BASE).code, None, "it was to be killed");
-    assert_ne!(project.read("t.sh"), weak);
+    assert_ne!(project.read("t.sh"), WEAK);
+    project
+}
+
+#[test]
+fn files_that_a_killed_verify_put_back_are_put_forward_by_the_next_one() {
+    let project = killed_while_put_back();
     std::fs::remove_dir(project.path("ran")).unwrap();
     let (code, report) =
         project.code_and_json(&[&BASE[..], &["--may-change", "t.sh", "--format", "json"]].concat());
-    assert_eq!(project.read("t.sh"), weak, "{report}");
+    assert_eq!(project.read("t.sh"), WEAK, "{report}");
     assert_eq!((code, &report["summary"]["verified"]), (0, &json!(2)), "{report}");
 }
 
@@ -512,15 +520,7 @@ fn a_tracked_file_is_no_noise() {
 
 #[test]
 fn what_was_edited_after_a_verify_was_killed_is_kept() {
-    let project = with_script();
-    let kills = format!(
-        "p=$$; while [ \"$(readlink /proc/$p/exe)\" != '{PROGRAM}' ]; do p=$(awk '/^PPid/ {{print $2}}' /proc/$p/status); done; kill -9 $p; sleep 5\n"
-    );
-    project.write("t.sh", format!("mkdir ran 2>/dev/null && {{ {kills} }}\nexit 1\n"));
-    git(&project, &["commit", "-q", "-a", "-m", "base"]);
-    project.write("t.sh", "exit 0\n");
-    project.write("answer.txt", r#"{"files_changed": ["t.sh"], "tests_passing": true}"#);
-    assert_eq!(project.run(&BASE).code, None, "it was to be killed");
+    let project = killed_while_put_back();
     project.write("t.sh", "exit 0 # mine\n");
     let again = project.run(&BASE);
     assert_eq!(project.read("t.sh"), "exit 0 # mine\n", "{again:?}");

@@ -40,6 +40,19 @@ fn wait_until_up(project: &ShellProject) {
     });
 }
 
+/// The children of a process with this name that have not ended.
+fn children_named(parent: &Child, name: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_one = |pid: &String| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.starts_with(&format!("Name:\t{name}\n"))
+            && status.contains(&format!("PPid:\t{}\n", parent.id()))
+            && !status.contains("State:\tZ")
+    };
+    pids.filter(is_one).collect()
+}
+
 /// Waits until all processes of the agent are gone, and resumes the run.
 #[track_caller]
 fn assert_abandoned(project: &ShellProject, what: &str) {
@@ -79,15 +92,8 @@ fn agents_end_if_all_processes_of_that_name_are_killed() {
     let mut live = start(&mut project.command(&arguments));
     wait_until_up(&project);
     // As `pkill -9 counterfoil` does, but only those of this test.
-    let ours = |pid: &str, parent: u32| {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        status.contains("Name:\tcounterfoil") && status.contains(&format!("PPid:\t{parent}\n"))
-    };
-    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-        let pid = entry.file_name().to_string_lossy().into_owned();
-        if ours(&pid, live.id()) {
-            send_signal("KILL", &pid);
-        }
+    for pid in children_named(&live, "counterfoil") {
+        send_signal("KILL", &pid);
     }
     live.kill().unwrap();
     live.wait().unwrap();
@@ -99,21 +105,10 @@ fn a_watchdog_that_is_killed_is_replaced() {
     let (project, arguments) = run();
     let mut live = start(&mut project.command(&arguments));
     wait_until_up(&project);
-    let watchdogs = || {
-        let entries = std::fs::read_dir("/proc").unwrap().flatten();
-        let pids = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let is_one = |pid: &String| {
-            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-            status.contains("Name:\tagent-watchdog")
-                && status.contains(&format!("PPid:\t{}\n", live.id()))
-                && !status.contains("State:\tZ")
-        };
-        pids.filter(is_one).collect::<Vec<_>>()
-    };
+    let watchdogs = || children_named(&live, "agent-watchdog");
     let first = wait_until(TIMEOUT, "there is a watchdog", || watchdogs().pop());
     send_signal("KILL", &first);
-    // A process that appears is told at the next look, and nobody hears it.
-    project.write("more", "");
+    // The next look finds processes of the agent that are new, and tells them to another one.
     let second = wait_until(TIMEOUT, "there is another", || {
         watchdogs().into_iter().find(|pid| *pid != first)
     });
