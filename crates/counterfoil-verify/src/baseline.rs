@@ -6,10 +6,12 @@ use crate::config::FILE;
 use crate::read_file::read_file;
 use crate::workspace_diff::{WorkspaceDiff, put_forward};
 use counterfoil_workspace::make_private_folder;
-use counterfoil_workspace::snapshot::{Revision, RevisionError, Settings};
+use counterfoil_workspace::snapshot::{Change, Revision, RevisionError, Settings};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The file that keeps which files are put back to the revision while a check runs.
@@ -39,6 +41,16 @@ impl Drop for KeptFiles {
             let _ = std::fs::remove_dir_all(&self.folder);
         }
     }
+}
+
+/// Files as they were at a revision, until this is dropped.
+#[derive(Debug)]
+pub struct EarlierFiles {
+    /// The copy of the file or folder.
+    pub path: PathBuf,
+    /// The files that are different now, from the top of the repository.
+    pub changed: Vec<PathBuf>,
+    _copy: tempfile::TempDir,
 }
 
 /// The revision cannot be read.
@@ -139,6 +151,61 @@ impl RevisionBaseline {
         &self.notes
     }
 
+    /// Copies files as they were at the revision, if the work tree has different ones: a file, or those
+    /// in a folder that are wanted. None if it has the same, or if there was none then, or if they are
+    /// outside of the repository.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read at the revision, or not copied.
+    pub fn earlier_files(
+        &mut self,
+        path: &Path,
+        is_wanted: impl Fn(&Path) -> bool,
+    ) -> io::Result<Option<EarlierFiles>> {
+        let path = std::path::absolute(path)?;
+        if !self.diff.is_fresh() {
+            self.diff.refresh();
+        }
+        let (tree, before) = (self.diff.snapshotter(), self.diff.before());
+        // The folder may be reached by a link.
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let mut then = tree.files_in(before, &real);
+        then.retain(|inner| is_wanted(&path.join(inner)));
+        let in_place = |inner: &Path| match inner.as_os_str().is_empty() {
+            true => real.clone(),
+            false => real.join(inner),
+        };
+        let files: Vec<PathBuf> = then.iter().map(|inner| in_place(inner)).collect();
+        let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+        let (mut changed, mut contents) = (Vec::new(), Vec::new());
+        for (file, content) in std::iter::zip(&files, tree.contents(before, &paths)) {
+            let content = content?.unwrap_or_default();
+            if read_file(file).ok().flatten().as_ref() != Some(&content) {
+                changed.push(tree.from_top(file).unwrap_or_else(|| file.clone()));
+            }
+            contents.push(content);
+        }
+        for (file, change) in &self.diff.last_changes().files {
+            let file = tree.folder().join(file);
+            if *change == Change::Added && file.starts_with(&real) && is_wanted(&file) {
+                changed.extend(tree.from_top(&file));
+            }
+        }
+        if changed.is_empty() || contents.is_empty() {
+            return Ok(None);
+        }
+        let copy = tempfile::Builder::new().prefix("counterfoil-base-").tempdir()?;
+        let name = path.file_name().unwrap_or(OsStr::new("files"));
+        let to = copy.path().join(name);
+        for (inner, content) in std::iter::zip(then, contents) {
+            let to = if inner.as_os_str().is_empty() { to.clone() } else { to.join(inner) };
+            std::fs::create_dir_all(to.parent().unwrap_or(copy.path()))?;
+            std::fs::write(to, content)?;
+        }
+        Ok(Some(EarlierFiles { path: to, changed, _copy: copy }))
+    }
+
     /// The configuration at the revision, and a notice if the work tree has a different one. An
     /// agent that changes the work tree cannot change the checks of its own work.
     ///
@@ -170,7 +237,7 @@ impl RevisionBaseline {
 }
 
 /// Locks a folder, which is created if it does not exist. The lock ends with the file or the process.
-fn lock(folder: &Path) -> std::io::Result<File> {
+fn lock(folder: &Path) -> io::Result<File> {
     make_private_folder(folder)?;
     let file = File::options().create(true).append(true).open(folder.join("lock"))?;
     file.lock()?;

@@ -117,6 +117,11 @@ impl WorkspaceDiff {
         reason.map(str::to_owned).or_else(|| self.now.as_ref().and_then(hidden))
     }
 
+    /// Whether nothing was run since the last refresh.
+    pub fn is_fresh(&self) -> bool {
+        self.is_fresh
+    }
+
     /// Takes a new snapshot and computes the changes.
     pub fn refresh(&mut self) {
         let now = self.snapshotter.snapshot();

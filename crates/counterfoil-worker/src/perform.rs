@@ -406,14 +406,16 @@ pub async fn perform(
             builtin::run_read_only(id, context, move || builtin::read::read(&folder, &work)).await
         }
         AttemptWork::Changes(work) => {
-            let state = worker.state.clone();
-            let read = move || builtin::changes::read(&folder, &state, &work);
+            let (place, agent_has_worked) = (worker.work_folder(&folder), worker.has_run_start());
+            let read = move || builtin::changes::read(&place, agent_has_worked, &work);
             builtin::run_read_only(id, context, read).await
         }
         AttemptWork::Commit(work) => {
-            let state = worker.state.clone();
-            let repo =
-                builtin::commit::CommitRepo { folder, state, lock: worker.committing.clone() };
+            let repo = builtin::commit::CommitRepo {
+                place: worker.work_folder(&folder),
+                agent_has_worked: worker.has_run_start(),
+                lock: worker.committing.clone(),
+            };
             builtin::commit::commit(id, marker, *work, repo, context).await
         }
         AttemptWork::Checks(work) => {

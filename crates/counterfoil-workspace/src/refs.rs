@@ -1,7 +1,7 @@
 //! The refs of a repository at some time, so that it can be told later which commits are new and
 //! which refs moved.
 
-use crate::git::{GitCommand, GitError, repository_top};
+use crate::git::{GitCommand, GitError, GitOutput, repository_top};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +21,60 @@ const MAX_SHALLOW: u64 = 16 << 20;
 /// them to make an old commit look new.
 pub const READ_COMMITS_THEMSELVES: [&str; 2] =
     ["core.commitGraph=false", "core.multiPackIndex=false"];
+
+/// A name that does not name one commit.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitNameError {
+    /// Git knows no such commit.
+    #[error("'{0}' is not a revision of the repository; name a commit, a branch or a tag")]
+    Unknown(String),
+    /// A branch, a tag and a remote branch can have the same name. Git would prefer the tag, and an
+    /// agent can make one.
+    #[error("'{name}' names {}; write one of them in full", .refs.join(" and "))]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// The refs that have it.
+        refs: Vec<String>,
+    },
+    /// Git failed.
+    #[error("{0}")]
+    Git(#[from] GitError),
+}
+
+/// The id of the commit that a name means in the repository around a folder.
+///
+/// # Errors
+///
+/// The name means no commit, or more than one.
+pub fn commit_named(folder: &Path, name: &str) -> Result<String, CommitNameError> {
+    find_commit(name, |arguments| GitCommand::new(folder, arguments).output())
+}
+
+/// The id of the commit that a name means, given a function that runs git.
+pub(crate) fn find_commit(
+    name: &str,
+    git: impl Fn(&[&str]) -> Result<GitOutput, GitError>,
+) -> Result<String, CommitNameError> {
+    let unknown = || CommitNameError::Unknown(name.to_owned());
+    if name.starts_with('-') || name.contains('\0') {
+        return Err(unknown());
+    }
+    let refs = ["heads", "tags", "remotes"].map(|kind| format!("refs/{kind}/{name}"));
+    let listed = git(&["for-each-ref", "--format=%(refname)", &refs[0], &refs[1], &refs[2]])?;
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let is_it = |found: &&str| refs.iter().any(|it| it == found);
+    let found: Vec<String> = listed.lines().filter(is_it).map(str::to_owned).collect();
+    if found.len() > 1 {
+        return Err(CommitNameError::Ambiguous { name: name.to_owned(), refs: found });
+    }
+    let commit = format!("{name}^{{commit}}");
+    let output = git(&["rev-parse", "-q", "--verify", "--end-of-options", &commit])?;
+    if !output.ok() {
+        return Err(unknown());
+    }
+    Ok(output.line().to_string_lossy().into_owned())
+}
 
 /// The refs of a repository at some time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,6 +13,7 @@ mod blob;
 mod changes;
 mod compare;
 mod conversions;
+mod differences;
 mod discover;
 mod entry;
 mod git;
@@ -21,6 +22,7 @@ mod ignored;
 mod look;
 mod objects;
 mod parse;
+mod patch;
 mod read_files;
 mod repo_path;
 mod restore;
@@ -30,7 +32,9 @@ mod seed;
 mod start;
 mod store;
 
+pub use differences::{Difference, Differences, MovedSubmodule};
 pub use git::Git;
+pub use patch::{Patch, PatchError};
 
 pub use revision::{Revision, RevisionError};
 
@@ -155,6 +159,8 @@ pub struct Snapshotter {
     start_files: Option<StartFiles>,
     /// What the first look found.
     start: Option<Start>,
+    /// The capabilities of the file system as an earlier process found them.
+    capabilities_at_start: Option<FsCapabilities>,
     cache: Cache,
     store: Store,
     objects: ObjectReader,
@@ -203,6 +209,7 @@ impl Snapshotter {
             notes,
             start_files: settings.start_files.clone(),
             start: None,
+            capabilities_at_start: None,
             cache: Cache::default(),
             objects: ObjectReader::default(),
         };
@@ -254,6 +261,9 @@ impl Snapshotter {
         let look = known.look();
         let snapshot = self.finish_look(&mut start, look, taken);
         if start.assumed.take().is_some() {
+            let is_gone = |name: &RepoPath| matches!(snapshot.data.side(name), base::Side::Absent);
+            start.not_checked_out.retain(is_gone);
+            start.unreadable.clone_from(&snapshot.unreadable);
             start.rules.freeze();
             self.keep_start(&start);
         }
@@ -331,6 +341,7 @@ impl Snapshotter {
         let files = self.start_files.clone();
         let saved = files.as_ref().map(|files| &files.first_look);
         if let Some(start) = saved.and_then(|file| Start::load(&self.top, file, ignore_case)) {
+            self.capabilities_at_start = start.capabilities;
             return start;
         }
         let began = SystemTime::now();
@@ -340,6 +351,9 @@ impl Snapshotter {
                 let mut start = Start::new(seed.base, seed.rules);
                 start.notes = seed.notes;
                 start.assumed = Some((seed.unchanged, began));
+                start.not_checked_out = seed.unchecked;
+                start.line_ends = seed.line_ends;
+                start.capabilities = Some(self.capabilities());
                 start
             }
             Some(Err(error)) => {
@@ -429,10 +443,10 @@ impl Snapshotter {
         base.rules(name, self.capabilities())
     }
 
+    /// The capabilities of the file system as they were configured at the first look.
     fn capabilities(&self) -> FsCapabilities {
-        self.location
-            .as_ref()
-            .map_or_else(FsCapabilities::default, |location| location.capabilities)
+        let now = || self.location.as_ref().map(|location| location.capabilities);
+        self.capabilities_at_start.or_else(now).unwrap_or_default()
     }
 
     fn file_mode(&self) -> bool {

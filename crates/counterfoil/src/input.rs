@@ -39,13 +39,16 @@ pub(crate) fn registry(folders: &[PathBuf]) -> Result<Registry> {
     Ok(registry)
 }
 
+/// Whether a path has the extension of a contract file.
+pub(crate) fn is_contract_file(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("yaml" | "yml" | "json"))
+}
+
 /// A contract by id or, if the name has the extension of a contract file, from that file.
 pub(crate) fn contract(name: &str, folders: &[PathBuf]) -> Result<Arc<Contract>> {
     let path = Path::new(name);
-    let is_file = path
-        .extension()
-        .is_some_and(|extension| matches!(extension.to_str(), Some("yaml" | "yml" | "json")));
-    if is_file {
+    if is_contract_file(path) {
         return Ok(Arc::new(Contract::from_file(path)?));
     }
     // Loading one pack is faster than loading all of them.

@@ -4,21 +4,27 @@
 //! A commit is made once: a trailer names the visit of the state. After a crash, the repeated
 //! attempt finds the commit by its trailer.
 
-use super::changes::{empty_tree, is_unborn};
-use super::paths::{Known, Selected, select};
+mod index;
+mod selection;
+
+use super::changes::is_unborn;
 use super::trusted_programs::trusted_programs;
-use super::{BuiltinOutcome, literal_pathspecs, names, nul_list, state_folders};
+use super::{BuiltinOutcome, literal_pathspecs, names};
 use crate::attempt::{AttemptContext, AttemptResult};
 use crate::shell::{ChildOutput, exit_code, run_child};
+use crate::verification::WorkFolder;
 use counterfoil_agents::transcript::reply_reference;
+use counterfoil_contract::text::join_limited;
 use counterfoil_flow::{AttemptOutcome, CommitWork, Ended, Usage};
 use counterfoil_process::Cause;
 use counterfoil_workspace::git::{GitCommand, GitError};
+use index::{add_intent, remove_intent_to_add, remove_marks, wait_for_index_lock};
+use selection::{CommitView, Selection, selection};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -29,11 +35,10 @@ const TRAILER: &str = "Counterfoil-Step";
 const HISTORY_LIMIT: &str = "-1000";
 /// Right after the commit, only the latest one is searched.
 const LATEST_ONLY: &str = "-1";
-/// How often, and in which interval, a locked index is polled.
-const LOCK_POLLS: u32 = 10;
-const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The maximum number of notes. Further notes are only counted.
 const MAX_NOTES: usize = 20;
+/// The maximum number of files that a note names.
+const MAX_NAMES: usize = 10;
 /// The committer if none is configured.
 const DEFAULT_IDENTITY: [(&str, &str); 2] =
     [("user.name", "counterfoil"), ("user.email", "counterfoil@localhost")];
@@ -44,17 +49,19 @@ const PATHSPEC_FROM_STDIN: [&str; 2] = ["--pathspec-from-file=-", "--pathspec-fi
 #[derive(Clone)]
 pub(crate) struct CommitRepo {
     /// The folder of the workspace.
-    pub(crate) folder: PathBuf,
-    /// The state folder.
-    pub(crate) state: PathBuf,
+    pub(crate) place: WorkFolder,
+    /// Whether an agent has worked in the run.
+    pub(crate) agent_has_worked: bool,
     /// Locked while a commit is made, since two commits at once would disturb each other.
     pub(crate) lock: Arc<Mutex<()>>,
 }
 
 /// A commit that is about to be made.
 struct Ready {
-    /// The pathspecs of the files to commit.
-    list: Vec<u8>,
+    /// The files to commit.
+    files: BTreeSet<Vec<u8>>,
+    /// The work tree before the commit.
+    view: CommitView,
     /// The untracked files that were added to the index by name.
     new: Vec<Vec<u8>>,
     /// Settings that git needs to know the committer.
@@ -98,19 +105,21 @@ pub(crate) async fn commit(
         Ok(Prepared::Finished(outcome)) => return completed(outcome),
         Err(why) => return AttemptResult::failed(&attempt, why),
     };
-    let Some(list_file) = write_list(&ready.list) else {
-        let folder = repo.folder.clone();
+    let Some(list_file) = write_list(&literal_pathspecs(&ready.files)) else {
+        let folder = repo.place.folder.clone();
         let _ = blocking(move || remove_intent_to_add(&folder, &ready.new)).await;
         let reason = "the list of files could not be written to a temporary file".to_owned();
         return completed(BuiltinOutcome::Blocked(reason));
     };
-    let mut call =
-        GitCommand::new(&repo.folder, ["commit", "--cleanup=whitespace", "-F", "-", "--trailer"])
-            .arg(trailer(&work.step))
-            .arg("--only")
-            .arg(pathspec_from_file(list_file.path()))
-            .arg(PATHSPEC_FROM_STDIN[1])
-            .stdin(work.message.clone().into_bytes());
+    let mut call = GitCommand::new(
+        &repo.place.folder,
+        ["commit", "--cleanup=whitespace", "-F", "-", "--trailer"],
+    )
+    .arg(trailer(&work.step))
+    .arg("--only")
+    .arg(pathspec_from_file(list_file.path()))
+    .arg(PATHSPEC_FROM_STDIN[1])
+    .stdin(work.message.clone().into_bytes());
     for setting in &ready.settings {
         call = call.config(setting.clone());
     }
@@ -120,18 +129,18 @@ pub(crate) async fn commit(
     let spawn = call.into_child_spec(marker, Duration::from_millis(work.timeout_ms));
     let child = run_child(&attempt, spawn, 0, &context).await;
     let finished = {
-        let (folder, step) = (repo.folder.clone(), work.step.clone());
+        let (folder, step) = (repo.place.folder.clone(), work.step.clone());
         let succeeded = matches!(&child, Ok(child) if is_success(child));
         blocking(move || finish(&folder, &step, ready, succeeded)).await
     };
     drop(guard);
-    let (made, notes) = match finished {
+    let Finished { made, notes, missing } = match finished {
         Ok(finished) => finished,
         Err(why) => return AttemptResult::failed(&attempt, why),
     };
     match child {
         Ok(child) => {
-            let report = CommitReport { attempt: &attempt, work: &work, since, notes };
+            let report = CommitReport { attempt: &attempt, work: &work, since, notes, missing };
             AttemptResult::new(report.ended(child, made))
         }
         Err(error) => AttemptResult::transcript_failed(&attempt, error),
@@ -167,6 +176,8 @@ struct CommitReport<'a> {
     work: &'a CommitWork,
     since: Instant,
     notes: Vec<String>,
+    /// Which files the commit does not have as it should.
+    missing: Option<String>,
 }
 
 impl CommitReport<'_> {
@@ -197,7 +208,8 @@ impl CommitReport<'_> {
             Err(error) => error.to_string(),
         };
         let reply = Some(reply_reference(&child.stored, "accepted"));
-        let ok = made.is_some();
+        let ok = made.is_some() && self.missing.is_none();
+        self.notes.extend(self.missing.take());
         let value = result(ok, made, &output, &self.notes);
         Ended { value: Some(value), reply, ..ended(AttemptOutcome::Accepted) }
     }
@@ -223,7 +235,7 @@ fn result(ok: bool, made: Option<Made>, output: &str, notes: &[String]) -> Value
 
 /// Does everything before the commit itself. It blocks.
 fn prepare(repo: &CommitRepo, work: &CommitWork) -> Prepared {
-    let folder = &repo.folder;
+    let folder = &repo.place.folder;
     let blocked = |why: String| Prepared::Finished(BuiltinOutcome::Blocked(why));
     if work.workspace.is_some() {
         return blocked("a commit in a worktree would not reach the repository".to_owned());
@@ -249,10 +261,11 @@ fn prepare(repo: &CommitRepo, work: &CommitWork) -> Prepared {
         }
         Err(why) => return blocked(why.to_string()),
     }
-    let Selected { files, new, notes, .. } = match selected(repo, &work.paths) {
-        Ok(selected) => selected,
+    let Selection { selected, marked, view } = match selection(repo, &work.paths) {
+        Ok(selection) => selection,
         Err(why) => return blocked(why.to_string()),
     };
+    let (files, new, mut notes) = (selected.files, selected.new, selected.notes);
     if files.is_empty() {
         return Prepared::Finished(BuiltinOutcome::Value(result(true, None, "", &notes)));
     }
@@ -260,18 +273,29 @@ fn prepare(repo: &CommitRepo, work: &CommitWork) -> Prepared {
         Ok(programs) => programs,
         Err(why) => return blocked(why),
     };
-    let notes: Vec<String> = notes.into_iter().chain(programs.notes).collect();
+    notes.extend(programs.notes);
+    if !marked.is_empty() {
+        let names =
+            join_limited(marked.iter().map(|name| String::from_utf8_lossy(name)), MAX_NAMES);
+        notes.push(format!("the index hid changes of these files from git: {names}"));
+    }
+    let added = wait_for_index_lock(folder)
+        .and_then(|()| remove_marks(folder, &marked))
+        .and_then(|()| add_intent(folder, &new));
     let list = literal_pathspecs(&files);
-    let added = wait_for_index_lock(folder).and_then(|()| add_intent(folder, &new));
-    let settings = added.and_then(|()| Ok((has_changes(folder, list.clone())?, identity(folder)?)));
+    let settings = added.and_then(|()| Ok((has_changes(folder, list)?, identity(folder)?)));
     match settings {
         Ok((true, mut settings)) => {
             settings.extend(programs.overrides);
-            Prepared::Ready(Ready { list, new, settings, notes, hooks: programs.hooks })
+            Prepared::Ready(Ready { files, view, new, settings, notes, hooks: programs.hooks })
         }
         Ok((false, _)) => {
             remove_intent_to_add(folder, &new);
-            Prepared::Finished(BuiltinOutcome::Value(result(true, None, "", &notes)))
+            let head = counterfoil_workspace::git::head(folder);
+            let missing = head.and_then(|head| view.missing(&head, &files));
+            let output = missing.as_deref().unwrap_or_default();
+            let value = result(missing.is_none(), None, output, &notes);
+            Prepared::Finished(BuiltinOutcome::Value(value))
         }
         Err(why) => {
             remove_intent_to_add(folder, &new);
@@ -280,9 +304,17 @@ fn prepare(repo: &CommitRepo, work: &CommitWork) -> Prepared {
     }
 }
 
-/// Does everything after the commit: finds it, and collects notes. It blocks.
-fn finish(folder: &Path, step: &str, ready: Ready, succeeded: bool) -> (Option<Made>, Vec<String>) {
-    let Ready { new, mut notes, .. } = ready;
+/// What became of a commit.
+struct Finished {
+    made: Option<Made>,
+    notes: Vec<String>,
+    /// Which files it does not have as it should.
+    missing: Option<String>,
+}
+
+/// Does everything after the commit: finds it, checks what is in it, and collects notes. It blocks.
+fn finish(folder: &Path, step: &str, ready: Ready, succeeded: bool) -> Finished {
+    let Ready { new, mut notes, view, files, .. } = ready;
     let found = find_commit(folder, step, LATEST_ONLY).unwrap_or_default();
     // A hook may have removed the trailer.
     let found = found.or_else(|| {
@@ -292,7 +324,8 @@ fn finish(folder: &Path, step: &str, ready: Ready, succeeded: bool) -> (Option<M
     if found.is_none() {
         notes.extend(remove_intent_to_add(folder, &new));
     }
-    (found, notes)
+    let missing = found.as_ref().and_then(|made| view.missing(&made.commit, &files));
+    Finished { made: found, notes, missing }
 }
 
 /// Finds the commit that was made for a visit of a state.
@@ -336,133 +369,6 @@ fn committed_files(folder: &Path, commit: &str) -> Result<Vec<String>, GitError>
     ];
     let answer = GitCommand::new(folder, listed).arg(commit).run()?;
     Ok(names(&answer.stdout).map(|name| String::from_utf8_lossy(name).into_owned()).collect())
-}
-
-/// Selects the files below the paths that differ from the last commit.
-fn selected(repo: &CommitRepo, paths: &[String]) -> Result<Selected, GitError> {
-    let folder = &repo.folder;
-    let against = if is_unborn(folder)? { empty_tree(folder)? } else { "HEAD".to_owned() };
-    let listed = [
-        "diff",
-        "--name-only",
-        "-z",
-        "--no-renames",
-        "--relative",
-        "--no-ext-diff",
-        "--no-textconv",
-    ];
-    let changed = GitCommand::new(folder, listed)
-        .arg("--ignore-submodules=dirty")
-        .arg(against)
-        .arg("--")
-        .arg(".")
-        .run()?;
-    let others =
-        GitCommand::new(folder, ["ls-files", "--others", "--exclude-standard", "-z"]).run()?;
-    let own = state_folders(folder, &repo.state);
-    let known = Known { changed: &changed.stdout, others: &others.stdout, own: &own };
-    let mut selected = select(paths, &known);
-    let rest = std::mem::take(&mut selected.rest);
-    selected.notes.extend(left_out(folder, rest)?);
-    Ok(selected)
-}
-
-/// Explains why requested paths are not committed, unless they are just unchanged.
-fn left_out(folder: &Path, names: Vec<String>) -> Result<Vec<String>, GitError> {
-    let mut notes = Vec::new();
-    let mut asked = Vec::new();
-    for name in names {
-        match why_invisible(folder, Path::new(&name)) {
-            Some(why) => notes.push(format!("'{name}' is left out: {why}")),
-            None => asked.push(name),
-        }
-    }
-    if asked.is_empty() {
-        return Ok(notes);
-    }
-    let list = asked.iter().flat_map(|name| [name.as_bytes(), b"\0"]).collect::<Vec<_>>().concat();
-    let ignored =
-        GitCommand::new(folder, ["check-ignore", "-z", "--stdin"]).stdin(list).output()?;
-    for name in self::names(&ignored.stdout) {
-        notes.push(format!("'{}' is left out: git ignores it", String::from_utf8_lossy(name)));
-    }
-    Ok(notes)
-}
-
-/// Why git does not see a path: it does not exist, or it is behind a link or in another repository.
-fn why_invisible(folder: &Path, name: &Path) -> Option<&'static str> {
-    let mut at = folder.to_owned();
-    let mut parts = name.components().peekable();
-    while let Some(part) = parts.next() {
-        at.push(part);
-        let Ok(meta) = at.symlink_metadata() else {
-            return Some("it does not exist, and git does not track it");
-        };
-        if parts.peek().is_none() {
-            break;
-        }
-        if meta.is_symlink() {
-            return Some("it is behind a symbolic link");
-        }
-        if at.join(".git").symlink_metadata().is_ok() {
-            return Some("it is in a nested repository");
-        }
-    }
-    None
-}
-
-/// Waits for a lock on the index: even commands that only read may hold it for a moment.
-fn wait_for_index_lock(folder: &Path) -> Result<(), GitError> {
-    let index = folder
-        .join(GitCommand::new(folder, ["rev-parse", "--git-path", "index.lock"]).run()?.line());
-    for _ in 0..LOCK_POLLS {
-        if !index.exists() {
-            break;
-        }
-        std::thread::sleep(LOCK_POLL_INTERVAL);
-    }
-    Ok(())
-}
-
-/// Adds untracked files to the index by name, without their content.
-fn add_intent(folder: &Path, new: &[Vec<u8>]) -> Result<(), GitError> {
-    if new.is_empty() {
-        return Ok(());
-    }
-    let call = GitCommand::new(folder, ["add", "--intent-to-add"])
-        .arg(PATHSPEC_FROM_STDIN[0])
-        .arg(PATHSPEC_FROM_STDIN[1]);
-    call.stdin(literal_pathspecs(new)).run()?;
-    Ok(())
-}
-
-/// Removes these files from the index again. Returns a note if that fails.
-fn remove_intent_to_add(folder: &Path, new: &[Vec<u8>]) -> Option<String> {
-    if new.is_empty() {
-        return None;
-    }
-    // Only entries without content are ours; an entry with content was added by somebody else.
-    let diff = [
-        "diff",
-        "--name-only",
-        "-z",
-        "--no-renames",
-        "--relative",
-        "--no-ext-diff",
-        "--diff-filter=A",
-    ];
-    let announced = GitCommand::new(folder, diff).arg("--").arg(".").run();
-    let announced =
-        announced.map(|answer| names(&answer.stdout).map(<[u8]>::to_vec).collect::<BTreeSet<_>>());
-    let removed = announced.and_then(|announced| {
-        let list = nul_list(new.iter().filter(|name| announced.contains(*name)));
-        if list.is_empty() {
-            return Ok(());
-        }
-        let call = GitCommand::new(folder, ["update-index", "--force-remove", "-z", "--stdin"]);
-        call.stdin(list).run().map(|_| ())
-    });
-    removed.err().map(|why| format!("git still lists the new files as ones to be added: {why}"))
 }
 
 /// Whether a commit of these files would contain changes.

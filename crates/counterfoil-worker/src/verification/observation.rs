@@ -47,6 +47,27 @@ impl WorkFolder {
         }
     }
 
+    fn settings(&self) -> Settings {
+        Settings {
+            excluded: [self.state.clone()].into(),
+            content_store: Some(self.state.join("contents")),
+            unreported: Vec::new(),
+            start_files: Some(self.start_files()),
+        }
+    }
+
+    /// Takes snapshots with the files that the engine writes itself. They are compared with what the
+    /// folder was at its first look if an agent has worked since, else with what it is now.
+    pub(crate) fn complete_view(&self, agent_has_worked: bool) -> Snapshotter {
+        let mut settings = self.settings();
+        if !agent_has_worked {
+            settings.start_files = None;
+        }
+        let mut tree = Snapshotter::open(&self.folder, settings);
+        put_files_forward(&mut tree, self);
+        tree
+    }
+
     /// The file that keeps which files are put back to the start of the run while a check runs.
     pub(crate) fn put_back_file(&self) -> PathBuf {
         let folder = self.folder.to_string_lossy();
@@ -57,6 +78,13 @@ impl WorkFolder {
     /// The files that the engine has written itself so far.
     pub(crate) fn published(&self) -> BTreeSet<PathBuf> {
         self.published.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A process may have been killed while it ran a check with files from the start of the run.
+fn put_files_forward(tree: &mut Snapshotter, scope: &WorkFolder) {
+    for (path, why) in put_forward(tree, &scope.put_back_file()) {
+        tracing::warn!(path = %path.display(), why, "a file is as when the run began");
     }
 }
 
@@ -71,12 +99,8 @@ impl SnapshotterPool {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).remove(&scope.folder);
         let mut tree = idle.unwrap_or_else(|| {
             let open = |noise: &[&str]| {
-                let settings = Settings {
-                    excluded: [scope.state.clone()].into(),
-                    content_store: Some(scope.state.join("contents")),
-                    unreported: noise.iter().map(|&glob| glob.to_owned()).collect(),
-                    start_files: Some(scope.start_files()),
-                };
+                let unreported = noise.iter().map(|&glob| glob.to_owned()).collect();
+                let settings = Settings { unreported, ..scope.settings() };
                 Snapshotter::open(&scope.folder, settings)
             };
             let tree = open(&[]);
@@ -86,10 +110,7 @@ impl SnapshotterPool {
         for ours in scope.published() {
             tree.exclude(ours);
         }
-        // A process may have been killed while it ran a check with files from the start of the run.
-        for (path, why) in put_forward(&mut tree, &scope.put_back_file()) {
-            tracing::warn!(path = %path.display(), why, "a file is as when the run began");
-        }
+        put_files_forward(&mut tree, scope);
         tree
     }
 

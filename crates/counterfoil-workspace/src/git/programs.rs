@@ -11,12 +11,21 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Settings with these names start programs, or decide which ones are started.
-const PROGRAM_SETTINGS: [&str; 12] = [
+/// Settings with these names start programs, or decide which ones are started, or what is committed.
+const PROGRAM_SETTINGS: [&str; 21] = [
     "core.hookspath",
     "core.fsmonitor",
     "core.attributesfile",
+    "core.autocrlf",
     "core.editor",
+    "core.eol",
+    "core.excludesfile",
+    "core.filemode",
+    "core.ignorecase",
+    "core.safecrlf",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+    "core.symlinks",
     "core.sshcommand",
     "core.askpass",
     "core.alternaterefscommand",
@@ -35,8 +44,18 @@ const PROGRAM_SECTIONS: [(&str, &[&str]); 6] = [
     ("merge.", &["driver"]),
     ("hook.", &["command", "event"]),
 ];
-/// What git runs where nothing is configured.
-const DEFAULT_PROGRAMS: [(&str, &str); 5] = [
+/// What counts where nothing is configured.
+const DEFAULT_VALUES: [(&str, &str); 15] = [
+    ("core.fsmonitor", "false"),
+    ("core.autocrlf", "false"),
+    ("core.eol", "native"),
+    ("core.filemode", "true"),
+    ("core.ignorecase", "false"),
+    ("core.safecrlf", "warn"),
+    ("core.sparsecheckout", "false"),
+    ("core.sparsecheckoutcone", "false"),
+    ("core.symlinks", "true"),
+    ("commit.gpgsign", "false"),
     ("gpg.program", "gpg"),
     ("gpg.openpgp.program", "gpg"),
     ("gpg.x509.program", "gpgsm"),
@@ -330,10 +349,9 @@ fn is_program(key: &str) -> bool {
 /// The value with which a setting that was not there has no effect.
 fn without_value(key: &str) -> &'static str {
     let lower = key.to_ascii_lowercase();
-    let default = DEFAULT_PROGRAMS.iter().find(|(name, _)| *name == lower);
+    let default = DEFAULT_VALUES.iter().find(|(name, _)| *name == lower);
     match default {
-        Some((_, program)) => program,
-        None if matches!(lower.as_str(), "core.fsmonitor" | "commit.gpgsign") => "false",
+        Some((_, value)) => value,
         None if lower.ends_with(".required") => "false",
         None => "",
     }

@@ -143,7 +143,7 @@ pub(super) fn blob_ids(format: ObjectFormat, content: &[u8]) -> Vec<String> {
 }
 
 /// The text with LF instead of CRLF. `None` if there is no CRLF.
-fn with_lf(text: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn with_lf(text: &[u8]) -> Option<Vec<u8>> {
     let is_crlf = |at: usize| text[at] == b'\r' && text.get(at + 1) == Some(&b'\n');
     let any = (0..text.len()).any(is_crlf);
     any.then(|| (0..text.len()).filter(|at| !is_crlf(*at)).map(|at| text[at]).collect())
@@ -167,11 +167,17 @@ pub(super) fn with_crlf(text: Vec<u8>) -> Vec<u8> {
 
 /// The blob of the pointer that Git LFS commits for a file.
 pub(super) fn lfs_pointer_id(format: ObjectFormat, sha256: &[u8; 32], size: u64) -> String {
-    let pointer = format!(
-        "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize {size}\n",
-        hex::encode(sha256)
-    );
-    object_id(format, "blob", pointer.as_bytes())
+    object_id(format, "blob", pointer(sha256, size).as_bytes())
+}
+
+/// The pointer that Git LFS commits for a content.
+pub(super) fn lfs_pointer(content: &[u8]) -> Vec<u8> {
+    pointer(&Sha256::digest(content).into(), content.len() as u64).into_bytes()
+}
+
+fn pointer(sha256: &[u8; 32], size: u64) -> String {
+    let hash = hex::encode(sha256);
+    format!("version https://git-lfs.github.com/spec/v1\noid sha256:{hash}\nsize {size}\n")
 }
 
 #[cfg(test)]

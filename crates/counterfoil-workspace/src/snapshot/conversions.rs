@@ -3,13 +3,14 @@
 use super::blob::Conversion;
 use super::parse;
 use super::repo_path::RepoPath;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The attributes that decide about it.
 const ATTRIBUTES: [&str; 5] = ["text", "eol", "filter", "ident", "working-tree-encoding"];
 
 /// How the settings of a repository convert the ends of lines.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LineEnds {
     /// Text files are checked out with CRLF.
     pub(super) crlf: bool,

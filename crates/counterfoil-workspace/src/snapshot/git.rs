@@ -1,6 +1,7 @@
 //! Runs git read-only, on exactly the repository that is meant.
 
 use crate::git::{GitCommand, GitError, GitOutput};
+use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,7 +44,7 @@ pub(super) struct RepositoryLocation {
 
 /// The capabilities of a file system as configured when the folder was opened. Later changes, by
 /// which an agent could hide an edit, have no effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FsCapabilities {
     /// The executable bit is meaningful.
     pub(super) file_mode: bool,
@@ -76,6 +77,15 @@ impl Git {
         arguments: &[&str],
     ) -> Result<GitOutput, GitError> {
         self.command_for(location, arguments).run()
+    }
+
+    /// Runs git for a repository and accepts any exit code.
+    pub(super) fn output(
+        &self,
+        location: &RepositoryLocation,
+        arguments: &[&str],
+    ) -> Result<GitOutput, GitError> {
+        self.command_for(location, arguments).output()
     }
 
     /// Runs git for a repository with additional settings, `key=value`.

@@ -58,6 +58,8 @@ pub(super) struct IgnoreRules {
     folders: RwLock<HashMap<RepoPath, Option<Arc<FolderRules>>>>,
     /// The top, while the rules of folders are still read as they are reached.
     learning: Option<std::path::PathBuf>,
+    /// Only the files `.gitignore` are read, as if there were one repository.
+    files_only: bool,
 }
 
 impl IgnoreRules {
@@ -71,6 +73,32 @@ impl IgnoreRules {
         rules
     }
 
+    /// Like [`Self::learn`], but nothing in a git folder is read, and the rules of folders around a
+    /// nested repository apply in it.
+    pub(super) fn learn_files_only(
+        top: &Path,
+        ignore_case: bool,
+        global: String,
+        exclude: String,
+    ) -> Self {
+        Self { files_only: true, ..Self::learn(top, ignore_case, global, exclude) }
+    }
+
+    /// The rules of the user for all repositories, and those that only this repository has, outside
+    /// of the work tree.
+    pub(super) fn from_outside(&self) -> (String, String) {
+        let texts = self.texts.read().unwrap_or_else(PoisonError::into_inner);
+        let top = texts.folders.iter().find(|(folder, _)| *folder == RepoPath::top());
+        (texts.global.clone(), top.map(|(_, top)| top.exclude.clone()).unwrap_or_default())
+    }
+
+    /// The folders with a repository of their own.
+    pub(super) fn repositories(&self) -> Vec<RepoPath> {
+        let texts = self.texts.read().unwrap_or_else(PoisonError::into_inner);
+        let found = texts.folders.iter().filter(|(_, texts)| texts.is_repository);
+        found.map(|(folder, _)| folder.clone()).collect()
+    }
+
     /// The rules with these texts.
     pub(super) fn frozen(texts: IgnoreTexts, ignore_case: bool) -> Self {
         let global = compile(&RepoPath::top(), &texts.global, ignore_case);
@@ -80,6 +108,7 @@ impl IgnoreRules {
             folders: RwLock::default(),
             texts: RwLock::new(IgnoreTexts { global: texts.global, folders: Vec::new() }),
             learning: None,
+            files_only: false,
         };
         for (folder, texts) in texts.folders {
             rules.add(folder, texts);
@@ -138,7 +167,7 @@ impl IgnoreRules {
         }
         let path = self.learning.as_ref()?.join(folder.path());
         let git = path.join(".git");
-        let is_repository = git.symlink_metadata().is_ok();
+        let is_repository = !self.files_only && git.symlink_metadata().is_ok();
         let exclude = if is_repository {
             let git_dir = super::discover::git_dir_of(&path).unwrap_or(git);
             read_text(&git_dir.join("info/exclude"))

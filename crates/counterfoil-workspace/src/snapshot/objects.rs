@@ -122,19 +122,23 @@ impl ObjectReader {
             return Ok(folder.path().to_owned());
         }
         let folder = tempfile::Builder::new().prefix("counterfoil-objects-").tempdir()?;
-        let path = folder.path();
-        std::fs::create_dir(path.join("objects"))?;
-        std::fs::create_dir(path.join("refs"))?;
-        std::fs::write(path.join("HEAD"), "ref: refs/heads/none\n")?;
-        let config = format!(
-            "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = {}\n",
-            format.name()
-        );
-        std::fs::write(path.join("config"), config)?;
-        let path = path.to_owned();
+        create_empty_repository(folder.path(), format)?;
+        let path = folder.path().to_owned();
         folders.insert(format.name(), folder);
         Ok(path)
     }
+}
+
+/// Makes an empty folder a repository without a work tree.
+pub(super) fn create_empty_repository(folder: &Path, format: ObjectFormat) -> io::Result<()> {
+    std::fs::create_dir(folder.join("objects"))?;
+    std::fs::create_dir(folder.join("refs"))?;
+    std::fs::write(folder.join("HEAD"), "ref: refs/heads/none\n")?;
+    let config = format!(
+        "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = {}\n",
+        format.name()
+    );
+    std::fs::write(folder.join("config"), config)
 }
 
 /// The id of the tree that has these entries, as `ls-tree -r -t` lists them. `None` if a folder in
@@ -170,7 +174,7 @@ fn root_id(format: ObjectFormat, entries: &[TreeEntry]) -> Option<String> {
 
 impl Git {
     /// A command on a git folder of ours: no configuration but our own is read.
-    fn isolated(&self, git_dir: &Path, arguments: &[&str]) -> GitCommand {
+    pub(super) fn isolated(&self, git_dir: &Path, arguments: &[&str]) -> GitCommand {
         let call = GitCommand::new(git_dir, arguments).program(&self.program).timeout(self.limit);
         call.env("GIT_DIR", git_dir)
             .env("GIT_CONFIG_NOSYSTEM", "1")

@@ -13,7 +13,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
@@ -64,6 +64,33 @@ impl Snapshotter {
             )));
         };
         Ok(self.wanted(&name, &source(at, &name)?)?.into_bytes())
+    }
+
+    /// The bytes of a file in a state, or the target of a symbolic link.
+    pub(super) fn bytes_of(
+        &self,
+        name: &RepoPath,
+        state: &PathState,
+        repo: Option<&BaseRepo>,
+    ) -> io::Result<Vec<u8>> {
+        Ok(self.stored(name, state, repo)?.into_bytes().unwrap_or_default())
+    }
+
+    /// The files in a folder in a snapshot, as paths from that folder. The folder itself may have been a
+    /// file: then it is the empty path.
+    pub fn files_in(&self, at: &Snapshot, folder: &Path) -> Vec<PathBuf> {
+        let Some(folder) = self.name_of(folder) else { return Vec::new() };
+        let SnapshotData { base, entries, .. } = &*at.data;
+        let known = base.files().iter().map(|file| &file.name);
+        let names: BTreeSet<&RepoPath> = known.chain(entries.keys()).collect();
+        let there = names.into_iter().filter(|name| !matches!(at.data.side(name), Side::Absent));
+        let inside = |name: &RepoPath| match name.inside(&folder) {
+            Some(inner) => Some(inner.path().to_owned()),
+            None if *name == folder => Some(PathBuf::new()),
+            None if folder == RepoPath::top() => Some(name.path().to_owned()),
+            None => None,
+        };
+        there.filter_map(inside).collect()
     }
 
     /// The contents of files in a snapshot, as [`Snapshotter::content`] reads them, with one call of git

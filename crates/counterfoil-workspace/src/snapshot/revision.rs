@@ -10,6 +10,7 @@ use super::repo_path::RepoPath;
 use super::seed::RepositorySettings;
 use super::start::Start;
 use super::{Git, Settings, Snapshot, Snapshotter};
+use crate::refs::{CommitNameError, find_commit};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::os::unix::fs::MetadataExt;
@@ -38,6 +39,15 @@ pub struct Revision {
     pub commit: String,
     /// The time of the commit.
     pub committed_at: Option<SystemTime>,
+}
+
+/// What is in a commit.
+#[derive(Debug, Default)]
+pub(super) struct CommitBase {
+    /// Its files, and those of the submodules that are checked out.
+    pub(super) base: Base,
+    /// The commit of each submodule.
+    pub(super) submodules: BTreeMap<RepoPath, String>,
 }
 
 impl Revision {
@@ -72,21 +82,14 @@ impl Revision {
             let reason = snapshotter.notes.first().map_or("this is not a git repository", |n| n);
             return Err(error(&reason));
         };
-        // Git would prefer a tag to a branch, and an agent can make one.
-        let refs = ["heads", "tags", "remotes"].map(|kind| format!("refs/{kind}/{revision}"));
-        let arguments = ["for-each-ref", "--format=%(refname)", &refs[0], &refs[1], &refs[2]];
-        let named = snapshotter.git.run(&location, &arguments).map_err(|why| error(&why))?;
-        let named = String::from_utf8_lossy(&named.stdout).into_owned();
-        let named: Vec<&str> =
-            named.lines().filter(|name| refs.iter().any(|it| it == name)).collect();
-        if named.len() > 1 {
-            let reason = format!("it names {}; write one of them in full", named.join(" and "));
-            return Err(error(&reason));
-        }
-        let commit = format!("{revision}^{{commit}}");
-        let arguments = ["rev-parse", "--verify", "--end-of-options", &commit];
-        let output = snapshotter.git.run(&location, &arguments).map_err(|why| error(&why))?;
-        let commit = output.line().to_string_lossy().into_owned();
+        let run = |arguments: &[&str]| snapshotter.git.output(&location, arguments);
+        let commit = find_commit(revision, run).map_err(|why| match why {
+            CommitNameError::Unknown(_) => error(&"git knows no such commit"),
+            CommitNameError::Ambiguous { refs, .. } => {
+                error(&format!("it names {}; write one of them in full", refs.join(" and ")))
+            }
+            CommitNameError::Git(why) => error(&why),
+        })?;
         let settings =
             RepositorySettings::read(&snapshotter.git, &location).map_err(|why| error(&why))?;
         let repo = BaseRepo { objects: settings.objects.clone(), format: settings.format };
@@ -95,7 +98,8 @@ impl Revision {
         let mut notes = Vec::new();
         let base = snapshotter
             .base_of(repo, &commit, settings.line_ends, &mut notes)
-            .map_err(|why| error(&why))?;
+            .map_err(|why| error(&why))?
+            .base;
         let exclude = older_text(&settings.exclude, committed_at, &mut notes);
         let rules = snapshotter.rules_of(&base, settings.global_text(), exclude);
         let mut start = Start::new(base, rules);
@@ -115,14 +119,15 @@ impl Revision {
 
 impl Snapshotter {
     /// The files of a commit and of the submodules in it.
-    fn base_of(
+    pub(super) fn base_of(
         &self,
         repo: BaseRepo,
         commit: &str,
         lines: LineEnds,
         notes: &mut Vec<String>,
-    ) -> std::io::Result<Base> {
+    ) -> std::io::Result<CommitBase> {
         let (mut repos, mut files) = (BTreeMap::new(), Vec::new());
+        let mut submodules = BTreeMap::new();
         let mut open = vec![(RepoPath::top(), repo, commit.to_owned())];
         while let Some((folder, repo, commit)) = open.pop() {
             let found = match self.objects.files_of(&self.git, &repo, &commit) {
@@ -135,6 +140,7 @@ impl Snapshotter {
             };
             for (name, commit) in found.submodules {
                 let name = folder.join(name.bytes());
+                submodules.insert(name.clone(), commit.clone());
                 if let Some(git_dir) = git_dir_of(&self.top.join(name.path())) {
                     let repo = BaseRepo { objects: git_dir.join("objects"), format: repo.format };
                     open.push((name, repo, commit));
@@ -147,7 +153,7 @@ impl Snapshotter {
             }));
             repos.insert(folder, repo);
         }
-        Ok(Base::new(repos, files))
+        Ok(CommitBase { base: Base::new(repos, files), submodules })
     }
 
     /// How the attributes in a commit convert its files.

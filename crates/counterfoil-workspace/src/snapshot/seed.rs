@@ -25,6 +25,9 @@ pub(super) struct Seed {
     pub(super) base: Base,
     /// The files that git found to be equal to the index.
     pub(super) unchanged: BTreeSet<usize>,
+    /// The files that git does not check.
+    pub(super) unchecked: BTreeSet<RepoPath>,
+    pub(super) line_ends: LineEnds,
     pub(super) rules: IgnoreRules,
     pub(super) notes: Vec<String>,
 }
@@ -37,10 +40,11 @@ pub(super) fn seed(git: &Git, location: &RepositoryLocation) -> Result<Seed, Git
         repos: BTreeMap::new(),
         files: Vec::new(),
         changed: HashSet::new(),
+        unchecked: BTreeSet::new(),
         notes: Vec::new(),
     };
     let settings = reader.repository(location, &RepoPath::top(), 0)?;
-    let IndexReader { repos, files, changed, notes, .. } = reader;
+    let IndexReader { repos, files, changed, unchecked, notes, .. } = reader;
     let base = Base::new(repos, files);
     let files = base.files().iter().enumerate();
     let unchanged = files.filter(|(_, file)| !changed.contains(&file.name)).map(|(at, _)| at);
@@ -49,7 +53,7 @@ pub(super) fn seed(git: &Git, location: &RepositoryLocation) -> Result<Seed, Git
     let ignore_case = location.capabilities.ignore_case;
     let exclude = read_text(&settings.exclude);
     let rules = IgnoreRules::learn(&location.top, ignore_case, global, exclude);
-    Ok(Seed { base, unchanged, rules, notes })
+    Ok(Seed { base, unchanged, unchecked, line_ends: settings.line_ends, rules, notes })
 }
 
 struct IndexReader<'a> {
@@ -59,6 +63,8 @@ struct IndexReader<'a> {
     files: Vec<BaseFile>,
     /// The files that differ from the index, and those that git does not check.
     changed: HashSet<RepoPath>,
+    /// The files that git does not check.
+    unchecked: BTreeSet<RepoPath>,
     notes: Vec<String>,
 }
 
@@ -92,7 +98,8 @@ impl IndexReader<'_> {
         let changed = changed.stdout;
         let changed = changed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         self.changed.extend(changed.map(|name| folder.join(name)));
-        self.changed.extend(index.unchecked.iter().map(|name| folder.join(name.bytes())));
+        self.unchecked.extend(index.unchecked.iter().map(|name| folder.join(name.bytes())));
+        self.changed.extend(self.unchecked.iter().cloned());
         let conversions = self.conversions(location, &settings, &index);
         let files = index.files.into_iter().map(|(name, blob)| {
             let conversion = conversions.get(&name).copied().unwrap_or_default();

@@ -1,7 +1,9 @@
 //! What is known of a work tree from its first look, and how a later process learns it.
 
 use super::base::{Base, BaseFile, BaseRepo};
+use super::conversions::LineEnds;
 use super::entry::{Identity, PathState};
+use super::git::FsCapabilities;
 use super::ignore_rules::{IgnoreRules, IgnoreTexts};
 use super::repo_path::RepoPath;
 use crate::{Durability, save_json};
@@ -25,6 +27,14 @@ pub(super) struct Start {
     pub(super) clean: Vec<Option<Identity>>,
     /// The files that only a filter could compare with the base, as they were.
     pub(super) filtered: BTreeMap<RepoPath, PathState>,
+    /// The capabilities of the file system, as they were configured. `None` without git.
+    pub(super) capabilities: Option<FsCapabilities>,
+    /// How the settings converted the ends of lines.
+    pub(super) line_ends: LineEnds,
+    /// The folders that could not be read.
+    pub(super) unreadable: BTreeSet<PathBuf>,
+    /// The files that a sparse checkout leaves out.
+    pub(super) not_checked_out: BTreeSet<RepoPath>,
     /// The base is a revision, so nobody knows what such files were.
     pub(super) is_revision: bool,
     /// The files that git found to be equal to the base, and when it began to look. Only until the
@@ -42,6 +52,14 @@ struct Saved {
     repos: Vec<(RepoPath, BaseRepo)>,
     files: Vec<(BaseFile, Option<Identity>)>,
     filtered: Vec<(RepoPath, PathState)>,
+    #[serde(default)]
+    capabilities: Option<FsCapabilities>,
+    #[serde(default)]
+    line_ends: LineEnds,
+    #[serde(default)]
+    unreadable: BTreeSet<PathBuf>,
+    #[serde(default)]
+    not_checked_out: BTreeSet<RepoPath>,
     rules: IgnoreTexts,
     notes: Vec<String>,
 }
@@ -53,6 +71,10 @@ impl Start {
             base: Arc::new(base),
             rules,
             filtered: BTreeMap::new(),
+            capabilities: None,
+            line_ends: LineEnds::default(),
+            unreadable: BTreeSet::new(),
+            not_checked_out: BTreeSet::new(),
             is_revision: false,
             assumed: None,
             notes: Vec::new(),
@@ -68,6 +90,10 @@ impl Start {
             repos: self.base.repos.clone().into_iter().collect(),
             files: files.collect(),
             filtered: self.filtered.clone().into_iter().collect(),
+            capabilities: self.capabilities,
+            line_ends: self.line_ends,
+            unreadable: self.unreadable.clone(),
+            not_checked_out: self.not_checked_out.clone(),
             rules: self.rules.texts(),
             notes: self.notes.clone(),
         };
@@ -83,12 +109,17 @@ impl Start {
         }
         let (files, clean): (Vec<BaseFile>, Vec<_>) = saved.files.into_iter().unzip();
         let base = Base::new(saved.repos.into_iter().collect(), files);
+        let ignore_case = saved.capabilities.map_or(ignore_case, |known| known.ignore_case);
         // The files were written in their order.
         (base.files().len() == clean.len()).then(|| Self {
             base: Arc::new(base),
             rules: IgnoreRules::frozen(saved.rules, ignore_case),
             clean,
             filtered: saved.filtered.into_iter().collect(),
+            capabilities: saved.capabilities,
+            line_ends: saved.line_ends,
+            unreadable: saved.unreadable,
+            not_checked_out: saved.not_checked_out,
             is_revision: false,
             assumed: None,
             notes: saved.notes,

@@ -8,11 +8,12 @@ use crate::{input, output, render, state_folder};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim};
 use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::text::{display_path, join_limited};
 use counterfoil_contract::{Contract, Report};
 use counterfoil_engine::ledger::Totals;
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::Launcher;
-use counterfoil_verify::baseline::{ConfigNotice, RevisionBaseline};
+use counterfoil_verify::baseline::{ConfigNotice, EarlierFiles, RevisionBaseline};
 use counterfoil_verify::claims::{Check, CommitsBefore, StartWords, VerifyContext, verify};
 use counterfoil_verify::protect::WriteRules;
 use counterfoil_workspace::git::repository_top;
@@ -24,10 +25,10 @@ use tokio::sync::watch;
 
 /// The folder in the state folder that keeps files while a check is run as it was at the base.
 const KEPT: &str = "verify";
+/// The maximum number of files that a note names.
+const MAX_NAMES: usize = 10;
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
-    let contract = input::contract(&args.contract, &args.contracts)?;
-    let claims = effective_claims(&contract, &args.required)?;
     let folder = input::repository(args.repo.as_deref())?;
     let state = state_folder::find(&folder)?.folder;
     let own_files = own_files(&folder, &state, &args.file);
@@ -39,6 +40,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
             folder.display()
         )
     })?;
+    let ContractsThen { contract, folders, note, _copies } = contracts_then(args, &mut base)?;
+    let claims = effective_claims(&contract, &args.required)?;
     let (name, bytes) = input::read(&args.file, contract.policy().max_bytes)?;
     let (report, text) = super::check::check_bytes(&contract, contract.policy(), &bytes);
     if !report.is_accepted() {
@@ -48,8 +51,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
         }
         return Ok(Exit::Failure);
     }
-    let mut notes = base.notes().to_vec();
-    let surroundings = Surroundings { state: &state, own_files: &own_files };
+    let mut notes: Vec<String> = base.notes().iter().cloned().chain(note).collect();
+    let surroundings = Surroundings { state: &state, own_files: &own_files, contracts: &folders };
     let verified =
         verify_claims(args, &contract, &claims, &report, &mut base, &surroundings, &mut notes)?;
     let Some(verified) = verified else { return Ok(Exit::Cancelled) };
@@ -75,6 +78,46 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
         }
     }
     Ok(if gated.iter().any(|gated| gated.counts) { Exit::Claim } else { Exit::Success })
+}
+
+/// The contracts as they were at the base: an agent that changes them would choose what it claims.
+struct ContractsThen {
+    contract: Arc<Contract>,
+    /// The folders with contracts.
+    folders: Vec<PathBuf>,
+    /// What differs from the work tree.
+    note: Option<String>,
+    _copies: Vec<EarlierFiles>,
+}
+
+fn contracts_then(args: &VerifyArgs, base: &mut RevisionBaseline) -> Result<ContractsThen> {
+    let mut copies = Vec::new();
+    let mut then = |path: &Path| -> Result<PathBuf> {
+        let earlier = base.earlier_files(path, input::is_contract_file).with_context(|| {
+            format!("the contracts in {} cannot be read as in {}", path.display(), args.base)
+        })?;
+        let path = earlier.as_ref().map_or(path, |earlier| &earlier.path).to_owned();
+        copies.extend(earlier);
+        Ok(path)
+    };
+    let is_file = input::is_contract_file(Path::new(&args.contract));
+    let file = if is_file { Some(then(Path::new(&args.contract))?) } else { None };
+    let folders = args.contracts.iter().map(|folder| then(folder)).collect::<Result<Vec<_>>>()?;
+    let now = || input::contract(&args.contract, &args.contracts);
+    if copies.is_empty() {
+        return Ok(ContractsThen { contract: now()?, folders, note: None, _copies: copies });
+    }
+    let changed = copies.iter().flat_map(|copy| &copy.changed).map(|path| display_path(path));
+    let changed = join_limited(changed.collect::<BTreeSet<_>>(), MAX_NAMES);
+    let note = format!("contracts changed since the base; those of the base are used: {changed}");
+    let name = file.as_ref().map_or(args.contract.as_str().into(), |file| file.to_string_lossy());
+    // A contract that is new since then is used as it is.
+    let contract = match input::contract(&name, &folders) {
+        Ok(contract) => contract,
+        Err(error) if error.is::<counterfoil_contract::registry::NotFound>() => now()?,
+        Err(error) => return Err(error.context(format!("the contracts as in {}", args.base))),
+    };
+    Ok(ContractsThen { contract, folders, note: Some(note), _copies: copies })
 }
 
 /// The claims to verify: those of the contract, and the required ones even if the contract ignores
@@ -106,6 +149,8 @@ fn effective_claims(contract: &Contract, required: &[String]) -> Result<Vec<Effe
 struct Surroundings<'a> {
     state: &'a Path,
     own_files: &'a BTreeSet<PathBuf>,
+    /// The folders with contracts.
+    contracts: &'a [PathBuf],
 }
 
 /// The paths that are not part of the agent's work: the state folders, the file with the result, and
@@ -143,7 +188,7 @@ fn verify_claims(
         }
         config.checks.insert(name.clone(), Check::shell(line));
     }
-    let registry = input::registry(&args.contracts)?;
+    let registry = input::registry(around.contracts)?;
     let contracts = move |id: &str| -> Option<Arc<Contract>> { registry.get(id).ok() };
     let diff = base.diff();
     let (folder, top) = (diff.folder().to_owned(), diff.top().to_owned());

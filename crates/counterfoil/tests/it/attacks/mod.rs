@@ -3,6 +3,7 @@
 
 mod checks;
 mod git_programs;
+mod hidden;
 mod interrupted;
 mod protected;
 mod worktrees;

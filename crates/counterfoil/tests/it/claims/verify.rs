@@ -526,3 +526,44 @@ fn what_was_edited_after_a_verify_was_killed_is_kept() {
     assert_eq!(project.read("t.sh"), "exit 0 # mine\n", "{again:?}");
     assert!(again.stderr.contains("it was changed since"), "{again:?}");
 }
+
+/// An agent that rewrites its contract would choose what it claims.
+#[test]
+fn the_contract_is_that_of_the_base() {
+    let lie = r#"{"files_changed": ["never.rs"]}"#;
+    let weak = CONTRACT.replace("  files_changed: { kind: files-changed }\n", "");
+    let later = weak.replace("version: 1", "version: 2");
+    for (name, changes) in [
+        ("not at all", vec![]),
+        ("it claims nothing", vec![("contracts/fix.yaml", Some(weak.as_str()))]),
+        ("it is no contract", vec![("contracts/fix.yaml", Some("a: 1\n"))]),
+        ("it moved", vec![("contracts/fix.yaml", None), ("contracts/other.yaml", Some(&weak))]),
+        ("there is a later version", vec![("contracts/other.yaml", Some(&later))]),
+    ] {
+        for by in [&["scene/fix", "--contracts", "contracts"][..], &["contracts/fix.yaml"]] {
+            let project = worked_on();
+            for (path, text) in &changes {
+                match text {
+                    Some(text) => drop(project.write(path, text)),
+                    None => std::fs::remove_file(project.path(path)).unwrap(),
+                }
+            }
+            project.write("answer.txt", lie);
+            let base = ["verify", "answer.txt", "--base", "HEAD", "--format", "json", "--contract"];
+            let (_, report) = project.code_and_json(&[&base, by].concat());
+            assert!(verdicts(&report).iter().any(|it| it.contains("refuted")), "{name} {report:#}");
+            let noted = report["notes"].to_string().contains("contracts changed since the base");
+            // A file is named by itself.
+            let is_other = by.len() == 1 && name.contains("later");
+            assert_eq!(noted, !changes.is_empty() && !is_other, "{name} {report:#}");
+        }
+    }
+    // A contract that is not committed yet can be used.
+    let project = worked_on();
+    project.write("contracts/new.yaml", CONTRACT.replace("scene/fix", "scene/new"));
+    project.write("answer.txt", lie);
+    let args = ["verify", "answer.txt", "--contract", "scene/new", "--contracts", "contracts"];
+    let more = ["--base", "HEAD", "--format", "json"];
+    let (_, report) = project.code_and_json(&[&args[..], &more].concat());
+    assert!(verdicts(&report).iter().any(|it| it.contains("refuted")), "{report:#}");
+}
