@@ -46,6 +46,8 @@ pub(crate) struct Scripts {
     pub(super) module_folders: BTreeSet<PathBuf>,
     /// Files without which there was no check when the run began.
     pub(super) missing: BTreeSet<PathBuf>,
+    /// Files that a script runs only if they exist.
+    optional: BTreeSet<PathBuf>,
 }
 
 impl Scripts {
@@ -62,11 +64,12 @@ impl Scripts {
     }
 
     /// Whether there was no check before a file that is new: it is the script, or the file that the
-    /// program of the check looks for, or a part of such a file.
+    /// program of the check looks for, or a part of such a file. A script that did without the file was a
+    /// check.
     pub(super) fn is_first(&self, path: &Path) -> bool {
         let is_rules = |path: &Path| path.extension().is_some_and(|extension| extension == "mk");
         let has_makefile = |file: &PathBuf| file.file_name().is_some_and(|it| it == "Makefile");
-        self.runs(path)
+        self.runs(path) && !self.optional.contains(path)
             || self.missing.contains(path)
             || is_rules(path) && self.missing.iter().any(has_makefile)
     }
@@ -216,10 +219,35 @@ impl Search<'_, '_> {
                     words => self.command(words, &mut place, depth, is_direct),
                 }
             }
+            if line.contains("||") {
+                self.without_files(&parts, &place);
+            }
             self.indirect(line, &parts, &place, depth);
             // What a script compares the output of is what it checks.
             for inner in read.substitutions.into_iter().filter(|_| is_direct) {
                 self.lines(&inner, place.clone(), depth + 1, is_direct);
+            }
+        }
+    }
+
+    /// A line that goes on without the files that its commands run: `. ./local.sh || true`.
+    fn without_files(&mut self, parts: &[Vec<String>], place: &Place) {
+        for words in parts {
+            let sourced = match &words[..] {
+                [first, file, ..] if matches!(first.as_str(), "." | "source") => Some(file),
+                _ => None,
+            };
+            let files = sourced.map(|file| self.named(&expand(file, &self.variables), place));
+            self.found.optional.extend(files.into_iter().flatten());
+        }
+    }
+
+    /// `[ -f FILE ]` and the like.
+    fn condition(&mut self, arguments: &[&str], place: &Place) {
+        for pair in arguments.windows(2) {
+            if matches!(pair[0], "-a" | "-e" | "-f" | "-h" | "-L" | "-r" | "-s" | "-x") {
+                let files = self.named(pair[1], place);
+                self.found.optional.extend(files);
             }
         }
     }
@@ -305,6 +333,8 @@ impl Search<'_, '_> {
             for path in self.named(input, place).into_iter().filter(|_| is_direct || is_shell) {
                 self.add(&path, place, depth, is_shell);
             }
+        } else if matches!(*program, "[" | "[[" | "test") {
+            self.condition(arguments, place);
         } else if *program == "cd" {
             place.change_folder(arguments);
         } else if let Some(line) = option(arguments, &["-S", "--split-string"])

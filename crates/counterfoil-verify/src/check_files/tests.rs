@@ -339,6 +339,8 @@ fn the_scripts_of_a_command_are_found() {
             "mk/Makefile",
             "PY = python3\nall: test\ntest: lint\n\t@$(PY) t.py\nlint:\n\tsh ./lint.sh\nother:\n\tsh other.sh\n",
         ),
+        ("inc/Makefile", "-include rules/common.mk\nall: check\n"),
+        ("inc/rules/common.mk", "check:\n\tsh check.sh\n"),
         ("tools/__main__.py", ""),
         ("bin/mytest", ""),
     ]);
@@ -348,6 +350,7 @@ fn the_scripts_of_a_command_are_found() {
         ("make -C mk test", &["mk/lint.sh", "mk/t.py"]),
         ("make -C mk", &["mk/lint.sh", "mk/t.py"]),
         ("make -C mk other", &["mk/other.sh"]),
+        ("make -C inc", &["inc/check.sh", "inc/rules/common.mk"]),
         ("T=more.sh; sh $T", &["more.sh"]),
         ("S=./more.sh && $S", &["more.sh"]),
         ("sh ${X:-more.sh}", &["more.sh"]),
@@ -521,4 +524,22 @@ fn other_parts_stay_as_they_are() {
         "[package]\nname = \"a\"\nautotests = false\n",
     );
     assert!(!rust.contains("autotests"), "{rust}");
+}
+
+/// A file that a script could do without is no first check.
+#[test]
+fn a_new_file_that_a_script_runs_if_it_exists_is_not_part_of_the_check() {
+    for (script, is_weakened) in [
+        (". ./local.sh\n", false),
+        ("[ -f local.sh ] && . ./local.sh\nsh t.sh\n", true),
+        ("if [ -r ./local.sh ]; then\n  . ./local.sh\nfi\n", true),
+        ("test -e local.sh && sh local.sh\n", true),
+        (". ./local.sh 2>/dev/null || true\n", true),
+        ("source local.sh || :\n", true),
+    ] {
+        let files = BTreeMap::from([("run.sh", script)]);
+        let scripts = found_in("sh run.sh", &files);
+        let version = start_version(Path::new("local.sh"), &scripts, None, Some(b"exit 0\n"));
+        assert_eq!(version == StartVersion::Whole, is_weakened, "{script}");
+    }
 }

@@ -3,11 +3,13 @@
 use super::{MAX_DEPTH, MAX_SCRIPT_BYTES, Place, Search};
 use crate::check_files::shell::is_assignment;
 use crate::relative_path::below_top;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// How many rules of a makefile are read.
 const MAX_RULES: usize = 10_000;
+/// How many makefiles are included.
+const MAX_INCLUDES: usize = 100;
 
 /// A rule of a makefile.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -22,6 +24,8 @@ struct Makefile {
     variables: BTreeMap<String, String>,
     rules: BTreeMap<String, Rule>,
     first: Option<String>,
+    /// The files that it includes.
+    includes: Vec<String>,
 }
 
 impl Search<'_, '_> {
@@ -39,7 +43,8 @@ impl Search<'_, '_> {
             }
             _ => return,
         };
-        let makefile = read_makefile(&text);
+        let mut makefile = read_makefile(&text);
+        self.include(&mut makefile, at);
         let named = arguments.iter().filter(|word| !word.starts_with('-') && !is_assignment(word));
         let mut open: Vec<String> = named.map(|word| (*word).to_owned()).collect();
         open.retain(|target| makefile.rules.contains_key(target));
@@ -60,6 +65,34 @@ impl Search<'_, '_> {
                 self.lines(&makefile.expand(line), place, depth + 1, true);
             }
             open.extend(rule.needs.iter().map(|need| makefile.expand(need)));
+        }
+    }
+}
+
+impl Search<'_, '_> {
+    /// Adds the rules of the makefiles that a makefile includes.
+    fn include(&mut self, makefile: &mut Makefile, at: &Place) {
+        let mut open = std::mem::take(&mut makefile.includes);
+        let mut seen = BTreeSet::new();
+        while let Some(word) = open.pop() {
+            if seen.len() >= MAX_INCLUDES || !seen.insert(word.clone()) {
+                continue;
+            }
+            for file in self.named(&makefile.expand(&word), at) {
+                self.found.files.insert(file.clone());
+                let Some(bytes) = self.content(&file).filter(|it| it.len() <= MAX_SCRIPT_BYTES)
+                else {
+                    continue;
+                };
+                let included = read_makefile(&String::from_utf8_lossy(bytes));
+                open.extend(included.includes);
+                makefile.variables.extend(included.variables);
+                for (target, rule) in included.rules {
+                    let known = makefile.rules.entry(target).or_default();
+                    known.needs.extend(rule.needs);
+                    known.recipe.extend(rule.recipe);
+                }
+            }
         }
     }
 }
@@ -97,6 +130,11 @@ fn read_makefile(text: &str) -> Makefile {
             && !name.contains([' ', ':', '$'])
         {
             makefile.variables.insert(name.to_owned(), value.trim().to_owned());
+            continue;
+        }
+        let mut words = line.split_whitespace();
+        if matches!(words.next(), Some("include" | "-include" | "sinclude")) {
+            makefile.includes.extend(words.map(str::to_owned));
             continue;
         }
         let Some((names, needs)) = line.split_once(':') else { continue };
