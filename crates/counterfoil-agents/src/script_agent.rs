@@ -115,7 +115,12 @@ impl ScriptAgent {
     /// The file cannot be read, is too large, or is not a valid script.
     pub fn load(file: &Path, played: &[u32]) -> Result<Self, ScriptError> {
         let wrong = |why: String| ScriptError { file: file.display().to_string(), why };
-        let size = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?.len();
+        let meta = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
+        // Opening a pipe would block.
+        if !meta.is_file() {
+            return Err(wrong("it is not a regular file".to_owned()));
+        }
+        let size = meta.len();
         if size > MAX_SCRIPT_BYTES {
             return Err(wrong(format!("it has {size} bytes, more than {MAX_SCRIPT_BYTES}")));
         }

@@ -188,7 +188,7 @@ fn open(path: &Path, from: u64) -> io::Result<(File, u64)> {
 }
 
 /// Rejects pipes, which would block, and folders.
-fn ensure_regular_file(path: &Path) -> io::Result<()> {
+pub(crate) fn ensure_regular_file(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(meta) if !meta.is_file() => Err(io::Error::other("it is not a file")),
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

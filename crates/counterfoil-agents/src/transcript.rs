@@ -1,6 +1,7 @@
 //! Transcripts: the output of agents, in files below a state folder. They are written while the
 //! output streams and verified by their hash. The store needs only the folder, not the journal.
 
+use crate::submissions::ensure_regular_file;
 use counterfoil_workspace::make_private_folder;
 use counterfoil_workspace::path::is_strictly_inside;
 use serde::{Deserialize, Serialize};
@@ -220,7 +221,8 @@ impl TranscriptStore {
         }
         let size = stored.truncated_at.unwrap_or(stored.bytes);
         let mut bytes = Vec::new();
-        File::open(&path)
+        ensure_regular_file(&path)
+            .and_then(|()| File::open(&path))
             // One more byte is enough to detect that the file has grown.
             .and_then(|file| file.take(size.saturating_add(1)).read_to_end(&mut bytes))
             .map_err(|error| failed(&path, "cannot be read", &error))?;

@@ -181,6 +181,10 @@ fn read_text(path: &Path) -> Result<String, String> {
     if meta.is_dir() {
         return Err(format!("{} is a folder", path.display()));
     }
+    // Opening a pipe would block.
+    if !meta.is_file() {
+        return Err(format!("{} is not a regular file", path.display()));
+    }
     if meta.len() > MAX_FILE_BYTES {
         return Err(format!(
             "{} has {} bytes, more than {MAX_FILE_BYTES}",

@@ -141,7 +141,9 @@ pub(crate) fn inside(repo: &Path, path: &str) -> Result<PathBuf, String> {
 }
 
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    if std::fs::read(path).is_ok_and(|current| current == text.as_bytes()) {
+    // Opening a pipe would block. It is replaced.
+    let is_file = std::fs::metadata(path).is_ok_and(|meta| meta.is_file());
+    if is_file && std::fs::read(path).is_ok_and(|current| current == text.as_bytes()) {
         return Ok(());
     }
     let folder = path.parent().unwrap_or(Path::new("."));

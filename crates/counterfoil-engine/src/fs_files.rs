@@ -28,6 +28,10 @@ impl Files for FsFiles {
         if meta.is_dir() {
             return Err("it is a folder".into());
         }
+        // Opening a pipe would block.
+        if !meta.is_file() {
+            return Err("it is not a regular file".into());
+        }
         if meta.len() > MAX_FILE_BYTES {
             return Err(format!("it has {} bytes, more than {MAX_FILE_BYTES}", meta.len()).into());
         }

@@ -36,7 +36,7 @@ pub use enclosure::{Enclosure, enclosure};
 pub use launch::SpawnError;
 pub use output_files::output_files;
 pub use timeout::{InvalidTimeout, parse_timeout};
-pub use watchdog::{watch, watch_with};
+pub use watchdog::{own_marker, start_watchdog, watch, watch_with};
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;

@@ -11,6 +11,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The name of the process, at most 15 bytes.
 #[cfg(target_os = "linux")]
@@ -24,6 +25,24 @@ static WATCHED: Mutex<Watched> =
 /// it is killed, until a [`sweep`](super::sweep) ends them. Only the first call counts.
 pub fn watch_with(command: Vec<OsString>) {
     let _ = COMMAND.set(command);
+}
+
+/// The marker of the commands that this process runs for itself, such as git: if it is killed, the
+/// watchdog ends them as well.
+pub fn own_marker() -> &'static str {
+    static OWN: OnceLock<String> = OnceLock::new();
+    OWN.get_or_init(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        format!("own/{}-{}", std::process::id(), now.as_nanos())
+    })
+}
+
+/// Starts the watchdog before there is a child: a command that this process runs for itself may hang.
+pub fn start_watchdog() {
+    let mut watched = lock();
+    if matches!(watched.pipe, Pipe::Unopened) {
+        watched.open();
+    }
 }
 
 /// A process of a child: its id, and its start time, since ids are reused.
@@ -95,6 +114,10 @@ impl Watched {
             return;
         }
         // Somebody may have ended it. The new one has to know about all children.
+        self.open();
+    }
+
+    fn open(&mut self) {
         self.pipe = match self.start() {
             Ok(Some(pipe)) => Pipe::Open(pipe),
             Ok(None) => Pipe::Failed,
@@ -123,6 +146,7 @@ impl Watched {
             .stderr(Stdio::null())
             .spawn()?;
         let mut pipe = child.stdin.take().ok_or_else(|| io::Error::other("it has no stdin"))?;
+        Message::Began(own_marker()).write_to(&mut pipe)?;
         for (marker, known) in &self.children {
             Message::Began(marker).write_to(&mut pipe)?;
             for process in known {

@@ -6,6 +6,7 @@
 pub mod programs;
 mod quote;
 pub mod recent_writes;
+mod special_files;
 
 pub use quote::quote_path;
 
@@ -23,6 +24,8 @@ use std::time::{Duration, Instant};
 
 /// How long a command may take unless it sets another timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_mins(5);
+/// A command that takes longer is looked after.
+const LONG: Duration = Duration::from_secs(2);
 /// How many bytes a command may write to stdout before it is killed, unless it sets another limit.
 const DEFAULT_MAX_OUTPUT: u64 = 1 << 30;
 /// The length of a file that contains a path.
@@ -134,6 +137,16 @@ pub enum GitError {
         command: String,
         /// How many bytes it was allowed to write.
         limit: u64,
+    },
+    /// Something else is in the place of a file that git reads.
+    #[error("`git {command}` was not run: {} is {kind}; remove it", path.display())]
+    SpecialFile {
+        /// The name of the git command.
+        command: String,
+        /// Its path.
+        path: PathBuf,
+        /// What it is.
+        kind: &'static str,
     },
     /// The command ended with a non-zero exit code.
     #[error("`git {command}` failed: {message}")]
@@ -310,7 +323,16 @@ impl GitCommand {
             // If git stops reading, its exit code and stderr say why.
             std::thread::spawn(move || pipe.write_all(&input));
         }
-        let received = stdout_receiver.recv_timeout(self.timeout);
+        let mut received = stdout_receiver.recv_timeout(self.timeout.min(LONG));
+        if received.is_err() && self.timeout > LONG {
+            // Git may wait for somebody to write into a pipe.
+            if let Some(found) = special_files::search(&self.folder) {
+                kill(&mut child);
+                return Err(special(command, found));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            received = stdout_receiver.recv_timeout(left);
+        }
         let too_large = matches!(&received, Ok(Ok(bytes)) if bytes.len() as u64 > self.max_output);
         let ended = if too_large || received.is_err() { None } else { wait(&mut child, deadline) };
         let Some(status) = ended else {
@@ -331,6 +353,9 @@ impl GitCommand {
     }
 
     fn start(&self) -> Result<Child, GitError> {
+        if let Some(found) = special_files::likely(&self.folder) {
+            return Err(special(self.name(), found));
+        }
         let overrides = programs::overrides(&self.folder, &self.name())?;
         let mut command = Command::new(&self.program);
         for (key, _) in std::env::vars_os() {
@@ -352,6 +377,7 @@ impl GitCommand {
             .env("GIT_NO_LAZY_FETCH", "1")
             // A replaced object could make an edit look committed.
             .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env(counterfoil_process::MARKER, counterfoil_process::own_marker())
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() })
             .stderr(Stdio::piped())
@@ -418,6 +444,10 @@ impl GitCommand {
         }
         String::new()
     }
+}
+
+fn special(command: String, found: special_files::SpecialFile) -> GitError {
+    GitError::SpecialFile { command, path: found.path, kind: found.kind }
 }
 
 /// Waits until a child that closed its stdout has ended. `None` if it does not end in time.

@@ -170,13 +170,14 @@ pub(super) fn open_to_read(path: &Path, settings: &Settings) -> Result<Reader> {
 fn inspect(path: &Path, known: usize) -> Result<()> {
     let refuse = |why: &str| Err(Error::NotAJournal { path: path.to_owned(), why: why.to_owned() });
     let mut header = Vec::new();
+    // Opening a pipe would block.
+    if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        return refuse("it is not a regular file");
+    }
     match fs::File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(unreadable(path, &error)),
         Ok(file) => {
-            if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-                return refuse("it is not a regular file");
-            }
             file.take(100).read_to_end(&mut header).map_err(|error| unreadable(path, &error))?;
         }
     }

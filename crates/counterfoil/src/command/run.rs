@@ -18,8 +18,11 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch as channel;
 
+/// How long the process may take to end after the second signal.
+const LONGEST_STOP: Duration = Duration::from_secs(10);
 /// The size limit of a task that is read from a file.
 const MAX_TASK_BYTES: usize = 4 << 20;
 
@@ -249,6 +252,7 @@ where
     F: FnOnce(Arc<dyn RunObserver>, channel::Receiver<StopRequest>) -> R,
     R: Future<Output = Result<RunReport, counterfoil_engine::Error>>,
 {
+    counterfoil_process::start_watchdog();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let progress: Arc<dyn ProgressSink> =
@@ -268,7 +272,7 @@ where
         report
     });
     // Do not wait for blocking reads of files that other processes hold open.
-    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    runtime.shutdown_timeout(Duration::from_secs(1));
     progress.close();
     let report = report?;
     match format {
@@ -314,5 +318,9 @@ async fn forward_signals(
         });
         let _ = sender.send(stop);
     }
-    std::future::pending().await
+    // Whatever it is doing, the second signal ends it. The journal has all that was done.
+    tokio::time::sleep(LONGEST_STOP).await;
+    notices.line("stopped in the middle of an operation; `counterfoil resume` goes on");
+    notices.close();
+    std::process::exit(Exit::Cancelled.code().into());
 }

@@ -12,4 +12,5 @@ mod progress;
 mod room;
 mod sharing;
 mod signals;
+mod special_files;
 mod state;
