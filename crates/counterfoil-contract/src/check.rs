@@ -11,6 +11,7 @@ use crate::reporting;
 use crate::shown::Shown;
 use crate::stream::Stream;
 use crate::validate::{bare_violation, excerpt, innermost, select_values};
+use crate::work::{self, MAX_CHECK_TIME};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
@@ -149,8 +150,13 @@ impl Contract {
     }
 
     fn validate_within_limits(&self, value: &Value, policy: &Policy) -> Report {
-        extractor::report_beyond_limits(self, value)
-            .unwrap_or_else(|| reporting::validate_value(self, value, policy))
+        if let Some(report) = extractor::report_beyond_limits(self, value) {
+            return report;
+        }
+        work::within(MAX_CHECK_TIME, || {
+            let report = reporting::validate_value(self, value, policy);
+            if work::is_over() { extractor::took_too_long(self, 0) } else { report }
+        })
     }
 
     /// Validates a value that is already parsed. The report has no spans. The limits on
@@ -171,7 +177,7 @@ impl Contract {
     /// `shown` is no attempt. The text itself is accepted or not by [`check`](Self::check).
     pub fn salvage_text(&self, text: &[u8], policy: &Policy, shown: &Shown) -> SalvagedItems {
         let text = String::from_utf8_lossy(text);
-        extractor::items_of_text(self, &text, policy, shown).0
+        work::within(MAX_CHECK_TIME, || extractor::items_of_text(self, &text, policy, shown).0)
     }
 
     /// Like [`salvage_text`](Self::salvage_text), and returns how many bytes were read. The number

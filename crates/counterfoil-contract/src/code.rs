@@ -91,6 +91,8 @@ codes! {
     Trailing = "C0125", "there is extra content after the result in its block";
     Ambiguous = "C0126", "the result can be read in two ways";
     UnclearValue = "C0127", "a value of the output block is not complete or not clear";
+    TooManyValues = "C0128", "the result has more values than the limit";
+    WorkLimit = "C0129", "checking the result takes more work than the limit";
     Missing = "C0201", "a required field is missing";
     WrongType = "C0202", "a value has the wrong type";
     NotAllowed = "C0203", "a value is not one of those allowed";

@@ -131,6 +131,7 @@ fn policy(old: &Contract, new: &Contract, breaks: &mut Vec<Break>) {
         ),
         (after.max_bytes < before.max_bytes, "the limit on bytes is lower"),
         (after.max_depth < before.max_depth, "the limit on depth is lower"),
+        (after.max_values < before.max_values, "the limit on values is lower"),
         (!before.placeholders && after.placeholders, "placeholders are now refused"),
     ];
     for (_, what) in less.into_iter().filter(|(is_less, _)| *is_less) {

@@ -14,10 +14,11 @@ use crate::code::Code;
 use crate::contract::Contract;
 use crate::definition::{Definition, check_id};
 use crate::display::Display;
-use crate::expr::Type;
-use crate::policy::{Coerce, Framing, MAX_DEPTH, Policy};
+use crate::expr::{MAX_SCHEMA_PARTS, Type};
+use crate::policy::{Coerce, Framing, MAX_DEPTH, MAX_VALUES, Policy};
 use crate::problem::{LoadError, Problem};
 use crate::schema::build_validator;
+use crate::work::{self, MAX_COMPILE_TIME};
 use serde_json::Value;
 
 impl Contract {
@@ -46,7 +47,21 @@ impl Contract {
     }
 }
 
-pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError> {
+pub(crate) fn compile(definition: Definition) -> Result<Contract, LoadError> {
+    work::within(MAX_COMPILE_TIME, || {
+        let name = definition.contract.clone();
+        let compiled = compile_now(definition);
+        if !work::is_over() {
+            return compiled;
+        }
+        let seconds = MAX_COMPILE_TIME.as_secs();
+        let message = format!("the contract takes more than {seconds} seconds to compile");
+        let hint = "make its schema, its rules and its examples smaller";
+        Err(LoadError::one(&name, Problem::new(Code::BadSchema, "", message, hint)))
+    })
+}
+
+fn compile_now(mut definition: Definition) -> Result<Contract, LoadError> {
     let name = definition.contract.clone();
     let mut problems = Vec::new();
     check_head(&definition, &mut problems);
@@ -64,7 +79,16 @@ pub(crate) fn compile(mut definition: Definition) -> Result<Contract, LoadError>
             return Err(LoadError { name, problems });
         }
     };
-    let ty = Type::from_schema(&schema);
+    let (ty, is_cut) = Type::within_limits(&schema);
+    if is_cut {
+        problems.push(Problem::new(
+            Code::BadSchema,
+            "schema",
+            format!("the schema has more than {MAX_SCHEMA_PARTS} parts, with what it refers to"),
+            "write fewer alternatives; a schema that is referred to counts each time",
+        ));
+        return Err(LoadError { name, problems });
+    }
     #[cfg(feature = "rules")]
     let rules = rules::compile_rules(&definition.rules, &ty, &mut problems);
     #[cfg(not(feature = "rules"))]
@@ -178,6 +202,14 @@ fn check_head(definition: &Definition, problems: &mut Vec<Problem>) {
             "policy.max_depth",
             format!("a depth limit of {} is not possible", definition.policy.max_depth),
             format!("choose 1 to {MAX_DEPTH}"),
+        ));
+    }
+    if definition.policy.max_values > MAX_VALUES || definition.policy.max_values == 0 {
+        problems.push(Problem::new(
+            Code::BadPolicy,
+            "policy.max_values",
+            format!("a limit of {} values is not possible", definition.policy.max_values),
+            format!("choose 1 to {MAX_VALUES}"),
         ));
     }
 }

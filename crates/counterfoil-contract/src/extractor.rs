@@ -15,7 +15,7 @@ mod quotation;
 mod track;
 
 pub(crate) use items::items_of_text;
-pub(crate) use no_candidate::{not_utf8, only_quoted, report_beyond_limits};
+pub(crate) use no_candidate::{not_utf8, only_quoted, report_beyond_limits, took_too_long};
 
 use crate::contract::Contract;
 use crate::edit::RepairKind;
@@ -29,6 +29,7 @@ use crate::report::Report;
 use crate::reporting::log_rejection;
 use crate::shown::Shown;
 use crate::source::{Position, Source, Span};
+use crate::work::{self, MAX_CHECK_TIME};
 use candidate::{Candidate, CandidateSource};
 use loose_block::LooseBlock;
 use outside::Outside;
@@ -76,9 +77,16 @@ impl Deref for ContractRef<'_> {
 #[derive(Clone, Copy, Debug)]
 struct StrictValue {
     start: usize,
-    end: usize,
+    /// Short, because there can be many of them; a longer value is not recorded.
+    length: u32,
     /// There are Markdown quote markers inside.
     quoted: bool,
+}
+
+impl StrictValue {
+    fn end(self) -> usize {
+        self.start + self.length as usize
+    }
 }
 
 #[derive(Debug)]
@@ -200,8 +208,11 @@ impl<'c> Extractor<'c> {
         if text.len() > self.policy.max_bytes {
             return self.too_large(text.len());
         }
-        self.feed(text, Position::START, true);
-        self.conclude(text, Position::START)
+        work::within(MAX_CHECK_TIME, || {
+            self.feed(text, Position::START, true);
+            let report = self.conclude(text, Position::START);
+            if work::is_over() { took_too_long(&self.contract, text.len()) } else { report }
+        })
     }
 
     /// Whether the last attempt satisfies the contract.
@@ -257,36 +268,61 @@ impl<'c> Extractor<'c> {
 
     fn feed_json(&mut self, source: &Source<'_>, eof: bool) {
         let keys = &self.contract.attempt_keys;
-        self.strict.feed(source.bytes(), source.base(), eof, &|key| keys.may_know(key));
         let by_keys = keys.has_fields() && !keys.in_strings();
-        for event in self.strict.take_events() {
-            match event {
-                ScanEvent::Think(mark, at) => {
-                    self.tracks[MAIN].think(mark);
-                    self.outside.think(mark, at);
-                }
-                ScanEvent::Value(value) => {
-                    let (how, bare_key, unrelated) = match value.shape {
-                        Shape::Closed { quoted, wanted, .. } => {
-                            let (start, end) = (value.start, value.end);
-                            self.strict_values.push(StrictValue { start, end, quoted });
-                            (CandidateSource::Strict { quoted }, false, !wanted && by_keys)
-                        }
-                        Shape::Broken { at, bare_key } => {
-                            (CandidateSource::Broken { at }, bare_key, false)
-                        }
-                    };
-                    let mut found = Candidate::new(value.start, value.end, how);
-                    found.nested = value.nested;
-                    found.unrelated = unrelated;
-                    self.offer_scanned(found, bare_key, source);
-                }
+        loop {
+            let keys = &self.contract.attempt_keys;
+            let is_done =
+                self.strict.feed(source.bytes(), source.base(), eof, &|key| keys.may_know(key));
+            for event in self.strict.take_events() {
+                self.note_scanned(event, by_keys, source);
+            }
+            if is_done || work::is_over() {
+                break;
             }
         }
         if let Some(mut repair_scan) = self.repair_scan.take() {
-            repair_scan.feed(source.bytes(), source.base(), eof, |at| self.strict_end(at));
-            self.offer_repaired(&mut repair_scan, source);
+            self.feed_repairs(&mut repair_scan, source, eof);
             self.repair_scan = Some(repair_scan);
+        }
+    }
+
+    fn note_scanned(&mut self, event: ScanEvent, by_keys: bool, source: &Source<'_>) {
+        match event {
+            ScanEvent::Think(mark, at) => {
+                self.tracks[MAIN].think(mark);
+                self.outside.think(mark, at);
+            }
+            ScanEvent::Value(value) => {
+                let (how, bare_key, unrelated) = match value.shape {
+                    Shape::Closed { quoted, wanted, .. } => {
+                        if self.policy.repairs()
+                            && let Ok(length) = u32::try_from(value.end - value.start)
+                        {
+                            let start = value.start;
+                            self.strict_values.push(StrictValue { start, length, quoted });
+                        }
+                        (CandidateSource::Strict { quoted }, false, !wanted && by_keys)
+                    }
+                    Shape::Broken { at, bare_key } => {
+                        (CandidateSource::Broken { at }, bare_key, false)
+                    }
+                };
+                let mut found = Candidate::new(value.start, value.end, how);
+                found.nested = value.nested;
+                found.unrelated = unrelated;
+                self.offer_scanned(found, bare_key, source);
+            }
+        }
+    }
+
+    /// Scans for values that can be repaired, and compares them with the contract as they are found.
+    fn feed_repairs(&mut self, scan: &mut RepairScan, source: &Source<'_>, eof: bool) {
+        loop {
+            let is_done = scan.feed(source.bytes(), source.base(), eof, |at| self.strict_end(at));
+            self.offer_repaired(scan, source);
+            if is_done || work::is_over() {
+                return;
+            }
         }
     }
 
@@ -319,14 +355,14 @@ impl<'c> Extractor<'c> {
     /// The end of the strict JSON that begins at an offset, if it has no quote markers inside.
     fn strict_end(&self, start: usize) -> Option<usize> {
         let value = self.strict_value_at(start)?;
-        (value.start == start && !value.quoted).then_some(value.end)
+        (value.start == start && !value.quoted).then(|| value.end())
     }
 
     /// The strict JSON around an offset.
     fn strict_value_at(&self, offset: usize) -> Option<StrictValue> {
         let after = self.strict_values.partition_point(|value| value.start <= offset);
         let value = self.strict_values[after.checked_sub(1)?];
-        let is_strict = offset < value.end && self.unparsable.binary_search(&value.start).is_err();
+        let is_strict = offset < value.end() && self.unparsable.binary_search(&value.start).is_err();
         is_strict.then_some(value)
     }
 
@@ -380,8 +416,14 @@ impl<'c> Extractor<'c> {
         }
         if !self.is_bracketed() {
             let keys = &self.contract.attempt_keys;
-            self.strict.feed(source.bytes(), source.base(), eof, &|key| keys.may_know(key));
-            self.outside.add_json(&mut self.strict, &self.contract, self.shown, source);
+            loop {
+                let is_done =
+                    self.strict.feed(source.bytes(), source.base(), eof, &|key| keys.may_know(key));
+                self.outside.add_json(&mut self.strict, &self.contract, self.shown, source);
+                if is_done || work::is_over() {
+                    break;
+                }
+            }
         }
     }
 

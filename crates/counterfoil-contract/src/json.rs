@@ -8,11 +8,13 @@ mod node;
 
 pub(crate) use beginning::{Beginning, parse_beginning};
 pub(crate) use duplicates::duplicate_keys;
-pub(crate) use node::{Children, Node};
+pub(crate) use node::{Children, Members, Node};
 
 use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
+use crate::policy::Limits;
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -29,6 +31,8 @@ pub(crate) enum Fault {
     /// `true|false`: alternatives left over from a template.
     Placeholder,
     TooDeep,
+    /// There are more values than the limit.
+    TooManyValues,
     /// Something follows the value.
     Trailing,
 }
@@ -42,6 +46,7 @@ impl fmt::Display for Fault {
             Self::LoneSurrogate => "half of a surrogate pair is not text",
             Self::Placeholder => "a placeholder is not a value",
             Self::TooDeep => "the value is nested too deep",
+            Self::TooManyValues => "there are too many values",
             Self::Trailing => "something follows the value",
         })
     }
@@ -68,20 +73,31 @@ pub(crate) struct Parsed {
 
 struct Open {
     container: Value,
+    /// The length of the path to it.
+    path_bytes: usize,
     key: Option<String>,
     key_extent: Option<(usize, usize)>,
     node: Node,
 }
 
+impl Open {
+    /// The length of the path to the value that comes next in it.
+    fn path_bytes_inside(&self) -> usize {
+        self.path_bytes + 1 + self.key.as_ref().map_or(1, String::len)
+    }
+}
+
 /// Parses exactly one JSON value, with optional whitespace around it.
-pub(crate) fn parse(text: &str, max_depth: usize, with_nodes: bool) -> Result<Parsed, ParseFault> {
-    Reader::new(text, max_depth, with_nodes).read(&mut Vec::new())
+pub(crate) fn parse(text: &str, limits: Limits, with_nodes: bool) -> Result<Parsed, ParseFault> {
+    Reader::new(text, limits, with_nodes).read(&mut Vec::new())
 }
 
 struct Reader<'t> {
     text: &'t str,
     jiter: Jiter<'t>,
-    max_depth: usize,
+    limits: Limits,
+    /// The number of values so far. One with a long path counts more than once.
+    values: usize,
     with_nodes: bool,
     /// The number of members of the last object. Objects in a list tend to have the same number.
     members: usize,
@@ -89,15 +105,19 @@ struct Reader<'t> {
     differing: HashSet<usize>,
 }
 
+/// A value counts once more for so many bytes of its path: reports name values by their paths.
+const PATH_BYTES_OF_A_VALUE: usize = 256;
+
 /// The most members for which space is reserved before they are read.
 const MAX_RESERVED: usize = 16;
 
 impl<'t> Reader<'t> {
-    fn new(text: &'t str, max_depth: usize, with_nodes: bool) -> Self {
+    fn new(text: &'t str, limits: Limits, with_nodes: bool) -> Self {
         Self {
             text,
             jiter: Jiter::new(text.as_bytes()),
-            max_depth,
+            limits,
+            values: 0,
             with_nodes,
             members: 0,
             duplicates: false,
@@ -110,19 +130,25 @@ impl<'t> Reader<'t> {
         let mut peek = self.jiter.peek().map_err(|error| self.fault(&error))?;
         loop {
             let start = self.jiter.current_index();
+            let path_bytes = stack.last().map_or(0, Open::path_bytes_inside);
+            self.values += 1 + path_bytes / PATH_BYTES_OF_A_VALUE;
+            if self.values > self.limits.values {
+                return Err(ParseFault { fault: Fault::TooManyValues, at: start });
+            }
             // Read one value, or open a container and go on with its first element.
             let mut done = match peek {
                 Peek::Object | Peek::Array => {
-                    if stack.len() >= self.max_depth {
+                    if stack.len() >= self.limits.depth {
                         return Err(ParseFault { fault: Fault::TooDeep, at: start });
                     }
                     let mut node = Node { start, ..Node::default() };
                     if peek == Peek::Object {
                         if self.with_nodes {
-                            node.children = Children::Members(Vec::new());
+                            node.children = Children::Members(Members::default());
                         }
                         let mut open = Open {
                             container: Value::Object(Map::new()),
+                            path_bytes,
                             key: None,
                             key_extent: None,
                             node,
@@ -140,6 +166,7 @@ impl<'t> Reader<'t> {
                         }
                         let open = Open {
                             container: Value::Array(Vec::new()),
+                            path_bytes,
                             key: None,
                             key_extent: None,
                             node,
@@ -204,7 +231,7 @@ impl<'t> Reader<'t> {
                 if with_nodes {
                     node.key = open.key_extent.take();
                     if let Children::Members(members) = &mut open.node.children {
-                        members.push((key.clone(), node));
+                        members.push(key.clone(), node);
                     }
                 }
                 match map.entry(key) {
@@ -421,6 +448,15 @@ pub(crate) fn escape(key: &str) -> String {
         key.replace('~', "~0").replace('/', "~1")
     } else {
         key.to_owned()
+    }
+}
+
+/// The key that a token of a JSON pointer stands for.
+pub(crate) fn unescape(token: &str) -> Cow<'_, str> {
+    if token.contains('~') {
+        Cow::Owned(token.replace("~1", "/").replace("~0", "~"))
+    } else {
+        Cow::Borrowed(token)
     }
 }
 

@@ -54,6 +54,7 @@
 #![warn(clippy::missing_errors_doc)]
 
 mod attempt;
+mod capped;
 mod check;
 pub mod claim;
 pub mod code;
@@ -97,6 +98,7 @@ pub mod typed;
 mod validate;
 #[cfg(feature = "rules")]
 mod wording;
+mod work;
 
 pub use check::Rejection;
 pub use code::Code;

@@ -8,6 +8,7 @@ use crate::compile::compile;
 use crate::contract::Contract;
 use crate::definition::Definition;
 use crate::json;
+use crate::policy::Limits;
 use crate::problem::{LoadError, Problem};
 use crate::registry::Registry;
 use crate::source::Source;
@@ -31,7 +32,7 @@ impl Definition {
     /// If the text is not JSON, or not a definition.
     pub fn from_json(text: &str, name: &str) -> Result<Self, LoadError> {
         check_size(text, name)?;
-        let parsed = json::parse(text, MAX_FILE_DEPTH, false).map_err(|fault| {
+        let parsed = json::parse(text, Limits::of_depth(MAX_FILE_DEPTH), false).map_err(|fault| {
             let line = Source::whole(text).span(fault.at, fault.at).line;
             syntax_error(name, format!("not JSON: {}", fault.fault), Some(line))
         })?;

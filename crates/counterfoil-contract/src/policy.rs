@@ -209,6 +209,9 @@ pub struct Policy {
     pub max_bytes: usize,
     /// Values nested deeper than this are rejected.
     pub max_depth: usize,
+    /// Results with more values than this are rejected. Every list, object and scalar counts.
+    #[serde(skip_serializing_if = "is_max_values")]
+    pub max_values: usize,
     /// What is known of the attempt whose result is read. It is not part of the contract.
     #[serde(skip)]
     pub context: Option<Arc<Context>>,
@@ -216,6 +219,30 @@ pub struct Policy {
 
 /// The highest depth limit that a policy can set, so that no input exhausts the validator's stack.
 pub const MAX_DEPTH: usize = 512;
+
+/// The highest limit on values that a policy can set, so that no text takes much memory.
+pub const MAX_VALUES: usize = 1_000_000;
+
+/// How large a value may be. It is refused while it is parsed, before memory is spent on the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// The deepest nesting of lists and objects.
+    pub(crate) depth: usize,
+    /// The highest number of values, the containers among them.
+    pub(crate) values: usize,
+}
+
+impl Limits {
+    /// A limit on the depth, with as many values as any result may have.
+    pub(crate) const fn of_depth(depth: usize) -> Self {
+        Self { depth, values: MAX_VALUES }
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // Required by serde.
+fn is_max_values(limit: &usize) -> bool {
+    *limit == MAX_VALUES
+}
 
 /// Whether a value says nothing.
 fn is_empty(value: &Value) -> bool {
@@ -248,6 +275,7 @@ impl Default for Policy {
             strict: false,
             max_bytes: 64 * 1024 * 1024,
             max_depth: 128,
+            max_values: MAX_VALUES,
             context: None,
         }
     }
@@ -277,6 +305,11 @@ impl Policy {
     #[must_use]
     pub fn with_unknown_fields(&self, unknown_fields: UnknownFields) -> Self {
         Self { unknown_fields, ..self.clone() }
+    }
+
+    /// How large a result may be.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits { depth: self.max_depth, values: self.max_values }
     }
 
     /// Whether unknown fields are refused, at least those that have a value.

@@ -81,7 +81,7 @@ pub(crate) fn json<'t>(
     } else {
         (Cow::Owned(edit::apply(raw, start, edits)), OffsetMap::from_edits(start, edits))
     };
-    let parsed = match json::parse(&text, policy.max_depth, false) {
+    let parsed = match json::parse(&text, policy.limits(), false) {
         Ok(parsed) => parsed,
         Err(fault) => {
             if detail == Detail::Probe {
@@ -96,13 +96,7 @@ pub(crate) fn json<'t>(
             ))));
         }
     };
-    let mut reading = ParsedValue {
-        value: parsed.value,
-        spans: ValueSpans::none(),
-        violations: Vec::new(),
-        warnings: Vec::new(),
-        coercions: Vec::new(),
-    };
+    let mut reading = ParsedValue::new(parsed.value, ValueSpans::none());
     if parsed.duplicates {
         note_duplicates(&mut reading, &text, &map, source, policy);
     }
@@ -119,23 +113,23 @@ fn note_duplicates(
     source: &Source<'_>,
     policy: &Policy,
 ) {
-    for duplicate in json::duplicate_keys(text, policy.max_depth) {
-        let key = duplicate.pointer.rsplit('/').next().unwrap_or_default();
+    for duplicate in json::duplicate_keys(text, policy.limits()) {
         let violation = policy.strict || duplicate.differs;
-        let code = if violation { Code::DuplicateKey } else { Code::DuplicateKeyNote };
-        let values = if duplicate.differs { "different values" } else { "the same value" };
-        let message = format!("the key `{key}` appears twice in one object, with {values}");
-        let mut note = bare_violation(code, &duplicate.pointer, message);
-        let (start, end) = map.range(duplicate.key.0, duplicate.key.1);
-        note.span = Some(source.span(start, end));
-        note.expected = "each key once".into();
-        note.received = format!("`{key}` again");
-        note.hint = format!("write `{key}` once, with the value that is meant");
-        if violation {
-            reading.violations.push(note);
-        } else {
-            reading.warnings.push(note);
-        }
+        let describe = || {
+            let key = duplicate.pointer.rsplit('/').next().unwrap_or_default();
+            let code = if violation { Code::DuplicateKey } else { Code::DuplicateKeyNote };
+            let values = if duplicate.differs { "different values" } else { "the same value" };
+            let message = format!("the key `{key}` appears twice in one object, with {values}");
+            let mut note = bare_violation(code, &duplicate.pointer, message);
+            let (start, end) = map.range(duplicate.key.0, duplicate.key.1);
+            note.span = Some(source.span(start, end));
+            note.expected = "each key once".into();
+            note.received = format!("`{key}` again");
+            note.hint = format!("write `{key}` once, with the value that is meant");
+            note
+        };
+        let notes = if violation { &mut reading.violations } else { &mut reading.warnings };
+        notes.push(describe);
     }
 }
 
@@ -182,6 +176,6 @@ pub(crate) fn syntax_violation(
         if template { &syntax } else { fault },
         source.span(at, at + length),
         near,
-        policy.max_depth,
+        policy.limits(),
     )
 }

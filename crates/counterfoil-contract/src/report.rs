@@ -1,5 +1,6 @@
 //! The report about a text: its status, the violations, and the provenance of the value.
 
+use crate::capped::{Capped, Entry};
 use crate::code::Code;
 use crate::edit::{Edit, RepairKind};
 use crate::policy::Framing;
@@ -156,6 +157,43 @@ pub struct Provenance {
     pub passed_over: Vec<Span>,
 }
 
+/// How many entries the lists of a report leave out. A list has at most a thousand entries and a
+/// megabyte of text; the numbers are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LeftOut {
+    /// Of the violations.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub violations: usize,
+    /// Of the warnings.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub warnings: usize,
+    /// Of the rejected items.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rejected_items: usize,
+    /// Of the repairs.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub repairs: usize,
+    /// Of the coercions.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub coercions: usize,
+    /// Of the defaults.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub defaults: usize,
+}
+
+impl LeftOut {
+    /// Whether the lists have everything.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // Required by serde.
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 /// The outcome of checking one text against one contract.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -169,12 +207,15 @@ pub struct Report {
     pub value: Option<Value>,
     /// The valid part of a rejected result, where the policy allows it.
     pub partial: Option<Value>,
-    /// All violations, in the order of the text.
+    /// The violations, in the order of the text: all of them, unless `left_out` says otherwise.
     pub violations: Vec<Violation>,
-    /// All warnings.
+    /// The warnings: all of them, unless `left_out` says otherwise.
     pub warnings: Vec<Violation>,
     /// The items that `partial` leaves out.
     pub rejected_items: Vec<RejectedItem>,
+    /// How many entries the lists of this report leave out.
+    #[serde(default, skip_serializing_if = "LeftOut::is_empty")]
+    pub left_out: LeftOut,
     /// The result as it was read, if it is rejected and could be read. It is not part of the report
     /// as JSON.
     #[serde(skip)]
@@ -197,6 +238,7 @@ impl Report {
             self.refused_value.clone_from(&self.value);
             self.partial = self.value.take();
             self.violations = violations;
+            self.left_out.violations = 0;
         }
     }
 
@@ -212,16 +254,35 @@ impl Report {
     }
 }
 
+impl Entry for Violation {
+    fn bytes(&self) -> usize {
+        let texts = [&self.pointer, &self.message, &self.expected, &self.received, &self.hint];
+        texts.iter().map(|text| text.len()).sum()
+    }
+}
+
+impl Entry for Coercion {
+    fn bytes(&self) -> usize {
+        self.pointer.len() + self.from.len() + self.to.len()
+    }
+}
+
+impl Entry for Repair {
+    fn bytes(&self) -> usize {
+        self.replacement.len()
+    }
+}
+
 /// The repairs among the edits, with their spans.
-pub(crate) fn repairs(edits: &[Edit], source: &Source<'_>) -> Vec<Repair> {
+pub(crate) fn repairs(edits: &[Edit], source: &Source<'_>) -> Capped<Repair> {
     let mut cursor = source.cursor();
-    edits
-        .iter()
-        .filter(|edit| edit.kind != RepairKind::QuotePrefix)
-        .map(|edit| Repair {
+    let mut repairs = Capped::default();
+    for edit in edits.iter().filter(|edit| edit.kind != RepairKind::QuotePrefix) {
+        repairs.push(|| Repair {
             kind: edit.kind,
             span: cursor.span(edit.start, edit.end),
             replacement: edit.replacement.clone(),
-        })
-        .collect()
+        });
+    }
+    repairs
 }

@@ -3,7 +3,7 @@
 use crate::code::Code;
 use crate::contract::Contract;
 use crate::policy::Policy;
-use crate::report::{Provenance, Report, Stage, Status};
+use crate::report::{LeftOut, Provenance, Report, Stage, Status};
 use crate::source::Source;
 use crate::validate::{
     Detail, ParsedValue, ValidationOutcome, ValueSpans, bare_violation, validate,
@@ -12,13 +12,7 @@ use serde_json::Value;
 
 /// Validates a value that was not read from a text. Nothing is logged.
 pub(crate) fn validate_value(contract: &Contract, value: &Value, policy: &Policy) -> Report {
-    let reading = ParsedValue {
-        value: value.clone(),
-        spans: ValueSpans::none(),
-        violations: Vec::new(),
-        warnings: Vec::new(),
-        coercions: Vec::new(),
-    };
+    let reading = ParsedValue::new(value.clone(), ValueSpans::none());
     let outcome = validate(contract, policy, reading, &Source::whole(""), Detail::Full);
     build_report(contract, outcome, empty_provenance(contract))
 }
@@ -45,8 +39,11 @@ pub(crate) fn build_report(
     outcome: ValidationOutcome,
     mut provenance: Provenance,
 ) -> Report {
-    provenance.coercions = outcome.coercions;
-    provenance.defaults = outcome.defaults.into_iter().map(|one| one.pointer).collect();
+    let mut left_out = LeftOut::default();
+    (provenance.coercions, left_out.coercions) = outcome.coercions.into_parts();
+    let (defaults, defaults_left_out) = outcome.defaults.into_parts();
+    provenance.defaults = defaults.into_iter().map(|one| one.pointer).collect();
+    left_out.defaults = defaults_left_out;
     provenance.filled = outcome.filled;
     provenance.unwrapped = outcome.unwrapped;
     let accepted = outcome.stage.is_none();
@@ -55,7 +52,11 @@ pub(crate) fn build_report(
         Value::Null => (None, None),
         value => (None, Some(value)),
     };
-    let mut warnings = outcome.warnings;
+    let violations;
+    let mut warnings;
+    (violations, left_out.violations) = outcome.violations.into_parts();
+    (warnings, left_out.warnings) = outcome.warnings.into_parts();
+    left_out.rejected_items = outcome.salvaged.others.len();
     if let Some(why) = &contract.definition.deprecated {
         let mut note = bare_violation(
             Code::Deprecated,
@@ -70,10 +71,11 @@ pub(crate) fn build_report(
         status: if accepted { Status::Accepted } else { Status::Rejected },
         stage: outcome.stage,
         value,
-        partial: outcome.partial,
-        violations: outcome.violations,
+        partial: outcome.salvaged.partial,
+        violations,
         warnings,
-        rejected_items: outcome.rejected_items,
+        rejected_items: outcome.salvaged.rejected_items,
+        left_out,
         refused_value,
         provenance,
     }

@@ -91,13 +91,24 @@ pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
             "copy what it refers to into $defs and write #/$defs/name",
         ));
     }
-    if let Some(place) = empty_cycle(schema) {
-        return Err(Problem::new(
-            Code::BadSchema,
-            &place,
-            "the schema refers to itself without stepping into a value",
-            "a recursive schema must recur inside properties or items",
-        ));
+    match endless(schema) {
+        Some(Endless::Cycle(place)) => {
+            return Err(Problem::new(
+                Code::BadSchema,
+                &place,
+                "the schema refers to itself without stepping into a value",
+                "a recursive schema must recur inside properties or items",
+            ));
+        }
+        Some(Endless::Alternatives(place)) => {
+            return Err(Problem::new(
+                Code::BadSchema,
+                &place,
+                format!("the schema compares one value with more than {MAX_COMPARED} schemas"),
+                "write fewer alternatives; a schema that is referred to counts each time",
+            ));
+        }
+        None => {}
     }
     jsonschema::options()
         .with_draft(Draft::Draft202012)
@@ -191,15 +202,30 @@ fn outside_reference(schema: &Value) -> Option<(String, String)> {
     None
 }
 
-/// A place that references and combinators reach again on the same value, so that validation would
-/// not end.
-fn empty_cycle(schema: &Value) -> Option<String> {
+/// Why validation would not end, or not soon, with the place.
+enum Endless {
+    /// References and combinators reach the same schema again, on the same value.
+    Cycle(String),
+    /// They reach too many schemas.
+    Alternatives(String),
+}
+
+/// The most schemas with which references and combinators compare one value.
+const MAX_COMPARED: usize = 10_000;
+
+/// Finds what would make validation endless.
+fn endless(schema: &Value) -> Option<Endless> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
         Open,
         Done,
     }
     let mut marks: std::collections::HashMap<*const Value, Mark> = std::collections::HashMap::new();
+    // How many schemas each one compares a value with, itself among them.
+    let mut compared: std::collections::HashMap<*const Value, usize> =
+        std::collections::HashMap::new();
+    let place =
+        |node: &Value| node.get("$ref").and_then(Value::as_str).unwrap_or("schema").to_owned();
     let mut roots: Vec<&Value> = vec![schema];
     let mut all: Vec<&Value> = Vec::new();
     while let Some(value) = roots.pop() {
@@ -220,14 +246,19 @@ fn empty_cycle(schema: &Value) -> Option<String> {
             let key = std::ptr::from_ref(node);
             if exit {
                 marks.insert(key, Mark::Done);
+                let inner = same_value(schema, node).into_iter();
+                let inner = inner.map(|next| compared.get(&std::ptr::from_ref(next)).unwrap_or(&1));
+                let all = inner.fold(1, |sum: usize, count| sum.saturating_add(*count));
+                if all > MAX_COMPARED {
+                    return Some(Endless::Alternatives(place(node)));
+                }
+                compared.insert(key, all);
                 continue;
             }
             match marks.get(&key) {
                 Some(Mark::Done) => continue,
                 Some(Mark::Open) => {
-                    return Some(
-                        node.get("$ref").and_then(Value::as_str).unwrap_or("schema").to_owned(),
-                    );
+                    return Some(Endless::Cycle(place(node)));
                 }
                 None => {}
             }
@@ -236,9 +267,7 @@ fn empty_cycle(schema: &Value) -> Option<String> {
             for next in same_value(schema, node) {
                 match marks.get(&std::ptr::from_ref(next)) {
                     Some(Mark::Open) => {
-                        return Some(
-                            node.get("$ref").and_then(Value::as_str).unwrap_or("schema").to_owned(),
-                        );
+                        return Some(Endless::Cycle(place(node)));
                     }
                     Some(Mark::Done) => {}
                     None => stack.push((next, false)),

@@ -11,7 +11,7 @@ mod value;
 use crate::contract::Contract;
 use crate::extract::strict_scan::{ScanEvent, Shape, StrictScan};
 use crate::json;
-use crate::policy::{Framing, MAX_DEPTH};
+use crate::policy::{Framing, Limits, MAX_DEPTH};
 use crate::read;
 use crate::render::prompt::{self, Delivery};
 use crate::render::vendor;
@@ -153,7 +153,7 @@ impl Shown {
     /// of the text.
     pub fn repeats(&self, candidate: &str) -> bool {
         let text = Normal::dequoted(candidate);
-        match json::parse(text.trim(), MAX_DEPTH, false) {
+        match json::parse(text.trim(), Limits::of_depth(MAX_DEPTH), false) {
             Ok(parsed) if parsed.value.is_object() || parsed.value.is_array() => {
                 self.repeats_value(&parsed.value)
             }
@@ -287,17 +287,25 @@ fn block_digest(block: &str) -> u64 {
 fn each_value(text: &str, mut visit: impl FnMut(&Value)) {
     let source = Source::window(text, Position::START);
     let mut scan = StrictScan::new(0);
-    scan.feed(source.bytes(), 0, true, &|_| false);
-    for event in scan.take_events() {
+    let mut events = Vec::new();
+    let mut is_done = false;
+    while let Some(event) = events.pop().or_else(|| {
+        while events.is_empty() && !is_done {
+            is_done = scan.feed(source.bytes(), 0, true, &|_| false);
+            events = scan.take_events();
+            events.reverse();
+        }
+        events.pop()
+    }) {
         let ScanEvent::Value(found) = event else { continue };
         let Shape::Closed { quoted, .. } = found.shape else { continue };
         let raw = source.slice(found.start, found.end);
         let parsed = if quoted {
             let depth = read::quote_depth_at(&source, found.start);
             let edits = read::quote_edits(&source, found.start, found.end, depth);
-            json::parse(&crate::edit::apply(raw, found.start, &edits), MAX_DEPTH, false)
+            json::parse(&crate::edit::apply(raw, found.start, &edits), Limits::of_depth(MAX_DEPTH), false)
         } else {
-            json::parse(raw, MAX_DEPTH, false)
+            json::parse(raw, Limits::of_depth(MAX_DEPTH), false)
         };
         if let Ok(parsed) = parsed {
             visit(&parsed.value);

@@ -6,6 +6,8 @@ mod describe;
 mod failure;
 #[cfg(feature = "rules")]
 mod filled;
+mod findings;
+mod pointer_set;
 #[cfg(feature = "rules")]
 mod rules;
 mod salvage;
@@ -17,26 +19,42 @@ pub(crate) mod walk;
 
 pub(crate) use describe::{SpanResolver, excerpt, parse_violation};
 pub(crate) use failure::error_fields;
-pub(crate) use salvage::{innermost, salvage};
+pub(crate) use findings::Findings;
+pub(crate) use salvage::{Salvaged, innermost, salvage};
 pub(crate) use select::{select, select_values};
 pub(crate) use value_spans::ValueSpans;
 
+use crate::capped::Capped;
 use crate::code::Code;
 use crate::contract::Contract;
 use crate::policy::Policy;
-use crate::report::{Coercion, RejectedItem, Stage, Violation};
+use crate::report::{Coercion, Stage, Violation};
 use crate::source::Source;
 use serde_json::Value;
-use walk::FilledDefault;
+use std::collections::HashSet;
+use walk::{Defaults, FilledDefault};
 
 /// A parsed value and the positions of its parts in the text.
 pub(crate) struct ParsedValue<'t> {
     pub(crate) value: Value,
     pub(crate) spans: ValueSpans<'t>,
     /// Violations that were found while parsing.
-    pub(crate) violations: Vec<Violation>,
-    pub(crate) warnings: Vec<Violation>,
-    pub(crate) coercions: Vec<Coercion>,
+    pub(crate) violations: Capped<Violation>,
+    pub(crate) warnings: Capped<Violation>,
+    pub(crate) coercions: Capped<Coercion>,
+}
+
+impl<'t> ParsedValue<'t> {
+    /// A value in which nothing was noticed while parsing.
+    pub(crate) fn new(value: Value, spans: ValueSpans<'t>) -> Self {
+        Self {
+            value,
+            spans,
+            violations: Capped::default(),
+            warnings: Capped::default(),
+            coercions: Capped::default(),
+        }
+    }
 }
 
 /// The outcome of validating a value. `stage` is the stage that rejected it, `None` if accepted.
@@ -44,14 +62,13 @@ pub(crate) struct ParsedValue<'t> {
 pub(crate) struct ValidationOutcome {
     pub(crate) value: Value,
     pub(crate) stage: Option<Stage>,
-    pub(crate) violations: Vec<Violation>,
-    pub(crate) warnings: Vec<Violation>,
-    pub(crate) coercions: Vec<Coercion>,
-    pub(crate) defaults: Vec<FilledDefault>,
+    pub(crate) violations: Capped<Violation>,
+    pub(crate) warnings: Capped<Violation>,
+    pub(crate) coercions: Capped<Coercion>,
+    pub(crate) defaults: Capped<FilledDefault>,
     pub(crate) filled: Vec<String>,
     pub(crate) unwrapped: Vec<String>,
-    pub(crate) partial: Option<Value>,
-    pub(crate) rejected_items: Vec<RejectedItem>,
+    pub(crate) salvaged: Salvaged,
 }
 
 impl ValidationOutcome {
@@ -61,7 +78,7 @@ impl ValidationOutcome {
 
     /// The outcome for a text that could not be parsed.
     pub(crate) fn unreadable(stage: Stage, violations: Vec<Violation>) -> Self {
-        Self { stage: Some(stage), violations, ..Self::default() }
+        Self { stage: Some(stage), violations: violations.into(), ..Self::default() }
     }
 }
 
@@ -82,16 +99,18 @@ pub(crate) fn validate(
     source: &Source<'_>,
     detail: Detail,
 ) -> ValidationOutcome {
-    let ParsedValue { mut value, mut spans, violations: mut found, mut warnings, mut coercions } =
-        parsed;
+    let ParsedValue { mut value, mut spans, violations, mut warnings, mut coercions } = parsed;
     let unwrapped = unwrap::unwrap(contract, policy, &mut value, &mut spans);
     coerce::rename(&policy.rename, &mut value, &mut coercions);
     #[cfg(feature = "rules")]
     let engine = filled::fill(contract, policy, &mut value);
-    let mut defaults = Vec::new();
-    if !policy.strict {
-        walk::fill_defaults(&mut value, contract.ty(), &mut defaults);
-    }
+    let mut defaults = Defaults::default();
+    let fill_defaults = |value: &mut Value, defaults: &mut Defaults| {
+        if !policy.strict {
+            walk::fill_defaults(value, contract.ty(), policy.max_values, defaults);
+        }
+    };
+    fill_defaults(&mut value, &mut defaults);
     #[cfg(feature = "rules")]
     let validator = match &contract.filled {
         Some(fields) if !engine.unknown.is_empty() => &fields.relaxed,
@@ -100,124 +119,108 @@ pub(crate) fn validate(
     #[cfg(not(feature = "rules"))]
     let validator = contract.validator();
     let mut valid = validator.is_valid(&value);
-    if !valid && found.is_empty() {
+    if !valid && violations.is_empty() {
         coerce::coerce(contract, policy, &mut value, &mut coercions);
-        if !policy.strict && !coercions.is_empty() {
-            walk::fill_defaults(&mut value, contract.ty(), &mut defaults);
+        if !coercions.is_empty() {
+            fill_defaults(&mut value, &mut defaults);
         }
         valid = validator.is_valid(&value);
     }
-    let rejected = |violations: Vec<Violation>| ValidationOutcome {
+    let rejected = || ValidationOutcome {
         stage: Some(Stage::Validation),
-        violations,
         ..ValidationOutcome::default()
     };
-    if detail == Detail::Probe && (!valid || !found.is_empty()) {
-        return rejected(Vec::new());
+    if detail == Detail::Probe && (!valid || !violations.is_empty()) {
+        return rejected();
     }
     let spans = SpanResolver { source, spans: &spans };
+    if defaults.values > policy.max_values {
+        let violation = describe::too_many_defaults(policy.max_values, &spans);
+        return ValidationOutcome::unreadable(Stage::Validation, vec![violation]);
+    }
+    let mut found = Findings::new(violations, !policy.salvage.is_empty());
     #[cfg(feature = "rules")]
     {
         if detail == Detail::Probe && engine.is_refused() {
-            return rejected(Vec::new());
+            return rejected();
         }
-        found.extend(engine.violations(&value, &spans));
-        warnings.extend(engine.warnings());
+        for violation in engine.violations(&value, &spans) {
+            found.push(&violation.pointer.clone(), || violation);
+        }
+        for warning in engine.warnings() {
+            warnings.push(|| warning);
+        }
     }
+    let scan = walk::scan_fields(&value, contract.ty(), policy.placeholders);
     if !valid {
         let errors = schema_error::flatten_errors(validator.iter_errors(&value));
         // What could not be read is reported once.
-        let unread: Vec<String> = found.iter().map(|violation| violation.pointer.clone()).collect();
-        let is_unread = |pointer: &str| {
-            unread.iter().any(|unread| {
-                let rest = pointer.strip_prefix(unread.as_str()).filter(|_| !unread.is_empty());
-                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            })
-        };
-        let errors = errors.iter().map(|error| describe::describe(error, &value, policy, &spans));
-        found.extend(errors.filter(|violation| !is_unread(&violation.pointer)));
-    }
-    let scan = walk::scan_fields(&value, contract.ty(), policy.placeholders);
-    for pointer in &scan.placeholders {
-        let is_inside = |violation: &Violation| {
-            violation.code == Code::Placeholder
-                && pointer
-                    .strip_prefix(&violation.pointer)
-                    .is_some_and(|rest| rest.starts_with('/'))
-        };
-        if found.iter().any(is_inside) {
-            continue;
+        let unread = found.pointers();
+        let placeholders: HashSet<&str> = scan.placeholders.iter().map(String::as_str).collect();
+        for error in &errors {
+            let pointer = describe::pointer_of(error);
+            let is_unread = (!pointer.is_empty() && unread.contains(&pointer))
+                || unread.contains_around(&pointer);
+            if !is_unread && !placeholders.contains(&*pointer) {
+                found.push(&pointer, || describe::describe(error, &value, policy, &spans));
+            }
         }
-        // A placeholder is the cause of other schema violations of the same value.
-        found.retain(|violation| violation.pointer != *pointer);
-        found.push(describe::placeholder(pointer, &value, &spans));
     }
-    for pointer in &scan.unknown {
-        if found.iter().any(|violation| violation.pointer == *pointer) {
-            continue;
-        }
+    found.add_placeholders(&scan.placeholders, |pointer| {
+        describe::placeholder(pointer, &value, &spans)
+    });
+    let known = found.pointers();
+    for pointer in scan.unknown.iter().filter(|pointer| !known.contains(pointer)) {
         let refused = value.pointer(pointer).is_some_and(|value| policy.refuses_unknown(value));
-        let note = describe::unknown_field(pointer, contract.ty(), refused, &spans);
+        let note = || describe::unknown_field(pointer, contract.ty(), refused, &spans);
         if refused {
-            found.push(note);
+            found.push(pointer, note);
         } else {
             warnings.push(note);
         }
     }
     if detail == Detail::Probe && !found.is_empty() {
-        return rejected(Vec::new());
+        return rejected();
     }
     let stage = if found.is_empty() { Stage::Rules } else { Stage::Validation };
     #[cfg(feature = "rules")]
     {
         let findings = rules::apply(contract, &value, &found, &engine.unknown, &spans);
         if detail == Detail::Probe && !findings.violations.is_empty() {
-            return rejected(Vec::new());
+            return rejected();
         }
-        found.extend(findings.violations);
-        warnings.extend(findings.warnings);
+        found.append(findings.violations);
+        warnings.append(findings.warnings);
     }
     if found.is_empty()
         && let Some(violation) = failure::unexplained(contract, &value, &spans)
     {
         if detail == Detail::Probe {
-            return rejected(Vec::new());
+            return rejected();
         }
-        found.push(violation);
+        found.push(&violation.pointer.clone(), || violation);
     }
-    warnings.extend(
-        defaults.iter().filter_map(|filled| describe::default_used(filled, contract.ty(), &spans)),
-    );
-    if found.is_empty() {
-        return ValidationOutcome {
-            value,
-            warnings,
-            coercions,
-            defaults,
-            #[cfg(feature = "rules")]
-            filled: engine.filled,
-            unwrapped,
-            ..ValidationOutcome::default()
-        };
+    for filled in defaults.filled.list() {
+        if let Some(note) = describe::default_used(filled, contract.ty(), &spans) {
+            warnings.push(|| note);
+        }
     }
-    found.sort_by_key(|violation| {
-        violation.span.map_or((usize::MAX, 0), |span| (span.start, span.end))
-    });
-    let (partial, rejected_items) = salvage(&value, &found, &policy.salvage);
+    warnings.leave_out(defaults.required_left_out);
+    let accepted = found.is_empty();
+    let salvaged = if accepted { Salvaged::default() } else { salvage(&value, &found, &policy.salvage) };
     ValidationOutcome {
         value,
-        stage: Some(stage),
-        violations: found,
+        stage: (!accepted).then_some(stage),
+        violations: found.in_order(),
         warnings,
         coercions,
-        defaults,
+        defaults: defaults.filled,
         #[cfg(feature = "rules")]
         filled: engine.filled,
         #[cfg(not(feature = "rules"))]
         filled: Vec::new(),
         unwrapped,
-        partial,
-        rejected_items,
+        salvaged,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::library::{self, PATTERN_FUNCTION};
 use super::lower::ExprCode;
-use super::meter::metered;
+use super::meter::{SharedMeter, metered};
 use super::types::Type;
 use cel::common::ast::{IdedExpr, operators as op};
 use cel::objects::{Key, Map as CelMap};
@@ -65,8 +65,12 @@ impl Expr {
         Self { source: source.to_owned(), code }
     }
 
-    pub(crate) fn test(&self, variables: &[(&str, CelValue)]) -> Evaluated {
-        match run(self.code.expr(), variables.iter().cloned()) {
+    /// Evaluates the condition. Its steps count with those of the others that share the meter.
+    pub(crate) fn test(&self, variables: &Variables<'_>, meter: &SharedMeter) -> Evaluated {
+        let value = meter
+            .metered(|| variables.0.resolve(self.code.expr()))
+            .map_err(|error| error_message(&error));
+        match value {
             Ok(CelValue::Bool(true)) => Evaluated::True,
             Ok(CelValue::Bool(false)) => Evaluated::False,
             Ok(other) => {
@@ -74,6 +78,25 @@ impl Expr {
             }
             Err(why) => Evaluated::Failed(why),
         }
+    }
+}
+
+/// The variables of rules. They are converted once for many evaluations.
+pub(crate) struct Variables<'p>(Context<'p, 'static>);
+
+impl Variables<'_> {
+    /// One variable.
+    pub(crate) fn new(name: &str, value: CelValue) -> Self {
+        let mut context = Context::with_env(Arc::clone(&ENV));
+        context.add_variable_from_value(name, value);
+        Self(context)
+    }
+
+    /// One more variable.
+    pub(crate) fn with(&self, name: &str, value: CelValue) -> Variables<'_> {
+        let mut context = self.0.new_inner_scope();
+        context.add_variable_from_value(name, value);
+        Variables(context)
     }
 }
 

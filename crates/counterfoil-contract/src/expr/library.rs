@@ -14,8 +14,8 @@ mod wording;
 pub(super) use text::{PATTERN_FUNCTION, check_pattern};
 
 use super::meter::{
-    self, METER_COLLECTED, METER_CONTAINER, METER_RANGE, meter_collected, meter_container,
-    meter_range,
+    self, METER_COLLECTED, METER_CONTAINER, METER_JOINED, METER_OPERAND, METER_RANGE,
+    meter_collected, meter_container, meter_joined, meter_operand, meter_range,
 };
 use cel::common::functions::Function;
 use cel::common::types::{CelInt, CelList, CelNull, CelString, DYN_TYPE, Kind};
@@ -69,7 +69,7 @@ pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
     for (name, arguments, function) in methods {
         env.add_member_overload(name, name, DYN_TYPE, any(arguments), function)?;
     }
-    let functions: [(&str, usize, Function); 12] = [
+    let functions: [(&str, usize, Function); 14] = [
         (MATCHES, 2, text::matches),
         ("range", 1, list::range),
         ("json", 1, json::json),
@@ -79,7 +79,9 @@ pub(super) fn add_to(env: &mut Env) -> Result<(), DeclarationError> {
         ("reportsRejection", 1, wording::reports_rejection),
         ("reportsSevere", 1, wording::reports_severe),
         (MEMBER_OR_NULL, 2, member_or_null),
-        (METER_RANGE, 1, meter_range),
+        (METER_RANGE, 2, meter_range),
+        (METER_OPERAND, 1, meter_operand),
+        (METER_JOINED, 1, meter_joined),
         (METER_CONTAINER, 1, meter_container),
         (METER_COLLECTED, 1, meter_collected),
     ];

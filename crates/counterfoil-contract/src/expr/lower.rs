@@ -3,7 +3,9 @@
 
 use super::library::{MATCHES, MEMBER_OR_NULL, SUM_OF_NUMBERS};
 use super::loops::appended_mut;
-use super::meter::{METER_COLLECTED, METER_CONTAINER, METER_RANGE};
+use super::meter::{
+    METER_COLLECTED, METER_CONTAINER, METER_JOINED, METER_OPERAND, METER_RANGE,
+};
 use cel::Program;
 use cel::common::ast::{CallExpr, EntryExpr, Expr as Ast, IdedExpr, LiteralValue, operators as op};
 use std::collections::BTreeSet;
@@ -63,6 +65,7 @@ fn lower(expr: &mut IdedExpr, notes: &LoweringHints) -> bool {
                 MATCHES.clone_into(&mut call.func_name);
                 is_changed = true;
             }
+            is_changed |= meter_operands(call);
             if let (op::IN, [_, container]) = (call.func_name.as_str(), call.args.as_mut_slice())
                 && !matches!(container.expr, Ast::List(_))
             {
@@ -86,7 +89,13 @@ fn lower(expr: &mut IdedExpr, notes: &LoweringHints) -> bool {
         Ast::Comprehension(comprehension) => {
             lower(&mut comprehension.iter_range, notes);
             lower(&mut comprehension.loop_step, notes);
+            let parts = i64::try_from(count_parts(&comprehension.loop_step)).unwrap_or(i64::MAX);
             wrap(&mut comprehension.iter_range, METER_RANGE);
+            if let Ast::Call(call) = &mut comprehension.iter_range.expr {
+                let id = comprehension.iter_range.id;
+                let parts = Ast::Literal(LiteralValue::Int(parts.into()));
+                call.args.push(IdedExpr { id, expr: parts });
+            }
             if let Some(value) = appended_mut(&mut comprehension.loop_step)
                 && !matches!(&value.expr, Ast::Ident(name) if *name == comprehension.iter_var)
             {
@@ -101,6 +110,49 @@ fn lower(expr: &mut IdedExpr, notes: &LoweringHints) -> bool {
         is_changed = true;
     }
     is_changed
+}
+
+/// Wraps the operands whose size decides what a call costs. Literals are as short as the expression.
+fn meter_operands(call: &mut CallExpr) -> bool {
+    let is_small = |part: &IdedExpr| match &part.expr {
+        Ast::Literal(_) | Ast::List(_) | Ast::Map(_) => true,
+        // The list that a loop collects is counted item by item.
+        Ast::Ident(name) => name.starts_with('@'),
+        _ => false,
+    };
+    let function = match call.func_name.as_str() {
+        op::ADD => METER_JOINED,
+        op::EQUALS | op::NOT_EQUALS if call.args.iter().any(is_small) => return false,
+        op::EQUALS | op::NOT_EQUALS | op::LESS | op::LESS_EQUALS | op::GREATER
+        | op::GREATER_EQUALS | "contains" | "endsWith" | "size" | "string" | "bytes" => METER_OPERAND,
+        _ => return false,
+    };
+    let mut is_changed = false;
+    for part in call.target.as_deref_mut().into_iter().chain(&mut call.args) {
+        if !is_small(part) {
+            wrap(part, function);
+            is_changed = true;
+        }
+    }
+    is_changed
+}
+
+/// The number of parts of an expression. The bodies of loops inside of it are counted there.
+fn count_parts(expr: &IdedExpr) -> usize {
+    1 + match &expr.expr {
+        Ast::Call(call) => call.target.as_deref().into_iter().chain(&call.args).map(count_parts).sum(),
+        Ast::Select(select) => count_parts(&select.operand),
+        Ast::List(list) => list.elements.iter().map(count_parts).sum(),
+        Ast::Map(map) => {
+            let values = map.entries.iter().filter_map(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => Some(&entry.value),
+                EntryExpr::StructField(_) => None,
+            });
+            values.map(count_parts).sum()
+        }
+        Ast::Comprehension(comprehension) => count_parts(&comprehension.iter_range),
+        Ast::Struct(_) | Ast::Ident(_) | Ast::Literal(_) | Ast::Unspecified => 0,
+    }
 }
 
 /// Wraps an expression in a call of a function with one argument.

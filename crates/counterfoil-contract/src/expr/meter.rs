@@ -2,16 +2,20 @@
 //! expression could exhaust time or memory; it fails with an error instead.
 
 use super::library::arguments;
+use crate::work;
 use cel::ExecutionError;
-use cel::common::types::{CelList, CelMap, CelString};
+use cel::common::types::{CelInt, CelList, CelMap, CelString};
 use cel::common::value::{CowVal, Val};
 use std::cell::Cell;
 
-/// The maximum number of steps: loop iterations, plus one step for each list item and for each 64
-/// bytes of text that a function reads.
+/// The maximum number of steps: one for each part of the body of a loop in each iteration, for each
+/// list item and for each 64 bytes of text that a function or an operator reads.
 const MAX_STEPS: usize = 10_000_000;
 
-/// The maximum size of everything that `map` and `filter` loops collect, in bytes.
+/// The clock is read after so many steps.
+const STEPS_BETWEEN_LOOKS: usize = 100_000;
+
+/// The maximum size of everything that loops collect and that operators put together, in bytes.
 const MAX_COLLECTED_BYTES: usize = 64 << 20;
 
 /// The size of a value without its content, in bytes.
@@ -21,12 +25,15 @@ const VALUE_OVERHEAD_BYTES: usize = 32;
 struct Usage {
     steps: usize,
     collected_bytes: usize,
+    /// The steps of the evaluations that share a limit, without those of this one.
+    earlier_steps: usize,
 }
 
 thread_local! {
     /// The usage of the evaluation that runs on this thread. It is thread-local because functions
     /// called by `cel` carry no state of their own.
-    static USAGE: Cell<Usage> = const { Cell::new(Usage { steps: 0, collected_bytes: 0 }) };
+    static USAGE: Cell<Usage> =
+        const { Cell::new(Usage { steps: 0, collected_bytes: 0, earlier_steps: 0 }) };
 }
 
 /// Runs an evaluation with fresh counters and restores the previous ones afterwards.
@@ -37,14 +44,44 @@ pub(super) fn metered<T>(evaluate: impl FnOnce() -> T) -> T {
     value
 }
 
+/// Evaluations that share the limit on steps: the rules of one contract on one result.
+#[derive(Debug, Default)]
+pub(crate) struct SharedMeter {
+    steps: Cell<usize>,
+}
+
+impl SharedMeter {
+    /// Runs one of the evaluations.
+    pub(super) fn metered<T>(&self, evaluate: impl FnOnce() -> T) -> T {
+        let before = USAGE.take();
+        USAGE.set(Usage { earlier_steps: self.steps.get(), ..Usage::default() });
+        let value = evaluate();
+        self.count(USAGE.get().steps);
+        USAGE.set(before);
+        value
+    }
+
+    /// Adds steps that are taken outside of an evaluation.
+    pub(crate) fn count(&self, steps: usize) {
+        self.steps.set(self.steps.get().saturating_add(steps));
+    }
+
+    /// Whether the limit is exceeded.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.steps.get() > MAX_STEPS
+    }
+}
+
 /// Adds steps to the usage.
 ///
 /// Fails when the limit is exceeded.
 pub(super) fn count_steps(count: usize) -> Result<(), ExecutionError> {
     let mut usage = USAGE.get();
+    let before = usage.steps;
     usage.steps = usage.steps.saturating_add(count);
     USAGE.set(usage);
-    if usage.steps > MAX_STEPS {
+    let is_late = || usage.steps / STEPS_BETWEEN_LOOKS > before / STEPS_BETWEEN_LOOKS && work::is_over();
+    if usage.steps.saturating_add(usage.earlier_steps) > MAX_STEPS || is_late() {
         return Err(ExecutionError::function_error(
             METER_RANGE,
             "it takes more than 10,000,000 steps: use smaller lists or fewer nested loops",
@@ -61,14 +98,52 @@ pub(super) fn count_text_read(bytes: usize) -> Result<(), ExecutionError> {
 /// The internal function that wraps the range of a loop.
 pub(super) const METER_RANGE: &str = "@meter_range";
 
-/// Counts the items of a list or an object as steps and returns the value unchanged.
+/// Counts the items of a list or an object, each as many times as the body of the loop has parts,
+/// and returns the value unchanged.
 pub(super) fn meter_range<'b, 'v>(
     args: Vec<CowVal<'b, 'v>>,
 ) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let [range] = arguments(args)?;
+    let [range, parts] = arguments(args)?;
     let size = range.as_sizer().map_or(0, |sizer| *sizer.size().inner());
-    count_steps(usize::try_from(size).unwrap_or(usize::MAX).saturating_add(1))?;
+    let parts = parts.downcast_ref::<CelInt>().map_or(1, |parts| *parts.inner());
+    let steps = size.saturating_add(1).saturating_mul(parts.max(1));
+    count_steps(usize::try_from(steps).unwrap_or(usize::MAX))?;
     Ok(range)
+}
+
+/// The internal function that wraps an operand that is read as a whole.
+pub(super) const METER_OPERAND: &str = "@meter_operand";
+
+/// Counts the size of a text, a list or an object as steps and returns the value unchanged.
+pub(super) fn meter_operand<'b, 'v>(
+    args: Vec<CowVal<'b, 'v>>,
+) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [value] = arguments(args)?;
+    if is_large_kind(value.as_ref()) {
+        count_text_read(value_bytes(value.as_ref()))?;
+    }
+    Ok(value)
+}
+
+/// The internal function that wraps an operand of `+`.
+pub(super) const METER_JOINED: &str = "@meter_joined";
+
+/// Counts the size of a text or a list that an operator copies, and returns the value unchanged.
+pub(super) fn meter_joined<'b, 'v>(
+    args: Vec<CowVal<'b, 'v>>,
+) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [value] = arguments(args)?;
+    if !is_large_kind(value.as_ref()) {
+        return Ok(value);
+    }
+    count_text_read(value_bytes(value.as_ref()))?;
+    meter_collected(vec![value])
+}
+
+fn is_large_kind(value: &dyn Val) -> bool {
+    value.downcast_ref::<CelString>().is_some()
+        || value.downcast_ref::<CelList>().is_some()
+        || value.downcast_ref::<CelMap>().is_some()
 }
 
 /// The internal function that wraps the right-hand side of `in`.

@@ -1,7 +1,8 @@
 //! Types of values, derived from a JSON Schema.
 
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use crate::work;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -103,7 +104,15 @@ impl Type {
     /// The type that a schema describes. References inside the schema are followed; a recursive
     /// reference has the type `Any`.
     pub fn from_schema(schema: &Value) -> Self {
-        Builder { root: schema, path: Vec::new() }.build(schema)
+        Self::within_limits(schema).0
+    }
+
+    /// The type that a schema describes, and whether the schema is so large, with what it refers to,
+    /// that parts of it became `Any`.
+    pub(crate) fn within_limits(schema: &Value) -> (Self, bool) {
+        let mut builder = Builder { root: schema, path: Vec::new(), parts: 0 };
+        let ty = builder.build(schema);
+        (ty, builder.parts > MAX_SCHEMA_PARTS)
     }
 
     /// A string of any content.
@@ -157,27 +166,36 @@ impl Type {
     /// The simplified union of types.
     #[allow(clippy::needless_pass_by_value)] // Callers build the list for this call.
     pub fn union(types: Vec<Type>) -> Self {
+        /// The clock is read after so many alternatives.
+        const BETWEEN_LOOKS: usize = 64;
         let mut flat: Vec<Type> = Vec::new();
-        for ty in types.iter().flat_map(Type::alternatives) {
-            if *ty == Type::Any {
+        // The values of the first string, if it has some.
+        let mut known_values: HashSet<&str> = HashSet::new();
+        for (index, ty) in types.iter().flat_map(Type::alternatives).enumerate() {
+            let is_late = index % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 && work::is_over();
+            if *ty == Type::Any || is_late {
                 return Type::Any;
             }
-            if let (Type::String(Some(values)), Some(at)) =
-                (ty, flat.iter().position(|ty| matches!(ty, Type::String(_))))
-            {
-                if let Type::String(Some(known)) = &flat[at] {
-                    let mut all = known.as_ref().clone();
-                    all.extend(values.iter().filter(|value| !known.contains(value)).cloned());
-                    flat[at] = Type::String(Some(Arc::new(all)));
+            if let Type::String(Some(values)) = ty {
+                let first = flat.iter_mut().find(|ty| matches!(ty, Type::String(_)));
+                let is_first = first.is_none();
+                if let Some(Type::String(Some(known))) = first {
+                    let new = values.iter().filter(|value| !known_values.contains(value.as_str()));
+                    Arc::make_mut(known).extend(new.cloned());
                 }
-                continue;
+                known_values.extend(values.iter().map(String::as_str));
+                if !is_first {
+                    continue;
+                }
             }
             let known = flat.iter_mut().find_map(|other| match (other, ty) {
                 (Type::Object(known), Type::Object(other)) => Some((known, other)),
                 _ => None,
             });
             if let Some((known, other)) = known {
-                *known = Arc::new(known.merged(other));
+                if !Arc::ptr_eq(known, other) {
+                    *known = Arc::new(known.merged(other));
+                }
             } else if !flat.contains(ty) {
                 flat.push(ty.clone());
             }
@@ -254,7 +272,12 @@ struct Builder<'s> {
     root: &'s Value,
     /// The references and keywords on the way to the current schema.
     path: Vec<&'s str>,
+    /// The number of schemas so far. One that is referred to counts each time.
+    parts: usize,
 }
+
+/// The most schemas that a schema has, with what it refers to.
+pub(crate) const MAX_SCHEMA_PARTS: usize = 20_000;
 
 /// The maximum nesting depth of a schema; deeper parts have the type `Any`.
 const MAX_SCHEMA_DEPTH: usize = 64;
@@ -262,7 +285,8 @@ const MAX_SCHEMA_DEPTH: usize = 64;
 impl<'s> Builder<'s> {
     fn build(&mut self, schema: &'s Value) -> Type {
         let Value::Object(map) = schema else { return Type::Any };
-        if self.path.len() >= MAX_SCHEMA_DEPTH {
+        self.parts += 1;
+        if self.path.len() >= MAX_SCHEMA_DEPTH || self.parts > MAX_SCHEMA_PARTS {
             return Type::Any;
         }
         if let Some(Value::String(reference)) = map.get("$ref") {

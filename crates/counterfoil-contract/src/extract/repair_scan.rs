@@ -36,6 +36,9 @@ pub(crate) enum RepairEvent {
     Think(ThinkMark, usize),
 }
 
+/// The scan pauses when it has so many events, so that they need little memory.
+const MAX_EVENTS: usize = 256;
+
 #[derive(Debug)]
 pub(crate) struct RepairScan {
     pos: usize,
@@ -86,17 +89,21 @@ impl RepairScan {
     }
 
     /// Scans the new part of `bytes`, whose first byte has offset `base`; at `eof` to the end.
-    /// `strict_end` tells where the strict JSON ends that begins at an offset: it is passed over.
+    /// `strict_end` tells where the strict JSON ends that begins at an offset: it is passed over. False
+    /// if there are many events: take them, and call it again.
     pub(crate) fn feed(
         &mut self,
         bytes: &[u8],
         base: usize,
         eof: bool,
         strict_end: impl Fn(usize) -> Option<usize>,
-    ) {
+    ) -> bool {
         self.fences.feed(bytes, base, eof);
         let end = base + bytes.len();
         loop {
+            if self.events.len() >= MAX_EVENTS {
+                return false;
+            }
             let before = self.pos;
             match prose::next(bytes, base, self.pos, self.thinking, eof) {
                 ProseEvent::Opener(at) => {
@@ -108,11 +115,11 @@ impl RepairScan {
                         continue;
                     }
                     if !eof && end < self.retry_at {
-                        return;
+                        return true;
                     }
                     if !self.opener(Window { bytes, base, eof }, at) {
                         self.retry_at = end + (end - at).max(1024);
-                        return;
+                        return true;
                     }
                     self.retry_at = 0;
                 }
@@ -120,7 +127,7 @@ impl RepairScan {
                     self.examined += (at - before) as u64;
                     self.pos = at;
                     self.fences.forget_before(self.keep_from());
-                    return;
+                    return true;
                 }
                 ProseEvent::ThinkOpen(at) => self.think(ThinkMark::Open, at + prose::OPEN_TAG),
                 ProseEvent::ThinkClose(at) => self.think(ThinkMark::Close, at),
@@ -258,7 +265,7 @@ mod tests {
 
     fn events(text: &str, accept_truncated: bool) -> Vec<RepairEvent> {
         let mut scan = RepairScan::new(0).accept_truncated(accept_truncated);
-        scan.feed(text.as_bytes(), 0, true, |_| None);
+        assert!(scan.feed(text.as_bytes(), 0, true, |_| None));
         scan.take_events()
     }
 
@@ -476,7 +483,7 @@ mod tests {
 
     fn whole(text: &str, accept: bool) -> Vec<RepairEvent> {
         let mut scan = RepairScan::new(0).accept_truncated(accept);
-        scan.feed(text.as_bytes(), 0, true, |_| None);
+        assert!(scan.feed(text.as_bytes(), 0, true, |_| None));
         scan.take_events()
     }
 

@@ -71,6 +71,30 @@ struct Frame {
     wanted: bool,
 }
 
+/// A frame below many others. Where it began is forgotten.
+#[derive(Clone, Copy, Debug)]
+struct BuriedFrame {
+    object: bool,
+    looks_real: bool,
+    wanted: bool,
+}
+
+/// The start of a frame that was buried.
+const BURIED: usize = usize::MAX;
+
+impl From<Frame> for BuriedFrame {
+    fn from(frame: Frame) -> Self {
+        Self { object: frame.object, looks_real: frame.looks_real, wanted: frame.wanted }
+    }
+}
+
+impl BuriedFrame {
+    fn unburied(self, mark: usize) -> Frame {
+        let Self { object, looks_real, wanted } = self;
+        Frame { object, start: BURIED, mark, inner: 0, looks_real, wanted }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Prose,
@@ -95,11 +119,20 @@ enum State {
     },
 }
 
+/// The scan pauses when it has so many events, so that they need little memory.
+const MAX_EVENTS: usize = 4096;
+
+/// The most frames and the most closed values that are kept in full. What is buried below that many
+/// others is no candidate of its own when everything breaks.
+const MAX_KEPT: usize = 1 << 18;
+
 #[derive(Debug)]
 pub(crate) struct StrictScan {
     pos: usize,
     state: State,
     stack: Vec<Frame>,
+    /// The frames between the root and the others, in short, if there are many.
+    buried: Vec<BuriedFrame>,
     pending: Vec<ScannedValue>,
     /// The opening quote of the string that ended right before, with only whitespace in between.
     last_string: Option<usize>,
@@ -130,6 +163,7 @@ impl StrictScan {
             pos: start,
             state: State::Prose,
             stack: Vec::new(),
+            buried: Vec::new(),
             pending: Vec::new(),
             last_string: None,
             thinking: false,
@@ -161,10 +195,20 @@ impl StrictScan {
         std::mem::take(&mut self.events)
     }
 
-    /// Scans the new part of `bytes`, whose first byte has offset `base`; at `eof` to the end.
-    pub(crate) fn feed(&mut self, bytes: &[u8], base: usize, eof: bool, wanted: WantedKey<'_>) {
+    /// Scans the new part of `bytes`, whose first byte has offset `base`; at `eof` to the end. False
+    /// if there are many events: take them, and call it again.
+    pub(crate) fn feed(
+        &mut self,
+        bytes: &[u8],
+        base: usize,
+        eof: bool,
+        wanted: WantedKey<'_>,
+    ) -> bool {
         let end = base + bytes.len();
         loop {
+            if self.events.len() >= MAX_EVENTS {
+                return false;
+            }
             if self.state == State::Prose {
                 let event = prose::next(bytes, base, self.pos, self.thinking, eof);
                 let (ProseEvent::Opener(to)
@@ -198,7 +242,7 @@ impl StrictScan {
                     ProseEvent::End(at) => {
                         self.examined += (at - self.pos) as u64;
                         self.pos = at;
-                        return;
+                        return true;
                     }
                     ProseEvent::ThinkOpen(at) => self.think(ThinkMark::Open, at + prose::OPEN_TAG),
                     ProseEvent::ThinkClose(at) => self.think(ThinkMark::Close, at),
@@ -208,7 +252,7 @@ impl StrictScan {
             }
             if let State::Str { start, key } = self.state {
                 if !self.string(bytes, base, start, key, eof) {
-                    return;
+                    return true;
                 }
                 if key && self.state == State::Colon {
                     self.note_key(&bytes[start + 1 - base..self.pos - 1 - base], wanted);
@@ -221,7 +265,7 @@ impl StrictScan {
                 } else {
                     Some(0)
                 };
-                let Some(extent) = extent else { return };
+                let Some(extent) = extent else { return true };
                 let root = self.stack.first().map_or(at, |root| root.start + 1);
                 let resume = self.last_string.map_or(at.max(root), |quote| quote + 1);
                 self.fail_with(at + extent, resume, false);
@@ -229,13 +273,13 @@ impl StrictScan {
             }
             if let State::Token { start } = self.state {
                 if !self.token(bytes, base, start, eof) {
-                    return;
+                    return true;
                 }
                 continue;
             }
             if self.pos >= end {
                 if !eof {
-                    return;
+                    return true;
                 }
                 self.fail(self.pos);
                 continue;
@@ -243,7 +287,7 @@ impl StrictScan {
             let Some(byte) = self.skip_blanks(bytes, base) else { continue };
             if self.state == State::KeyOrClose && is_odd_key_start(byte) {
                 if !self.odd_keys(&bytes[self.pos - base..], eof) {
-                    return;
+                    return true;
                 }
                 continue;
             }
@@ -419,6 +463,9 @@ impl StrictScan {
     }
 
     fn open(&mut self, object: bool) {
+        if self.stack.len() > 2 * MAX_KEPT {
+            self.buried.extend(self.stack.drain(1..=MAX_KEPT).map(BuriedFrame::from));
+        }
         self.stack.push(Frame {
             object,
             start: self.pos,
@@ -436,6 +483,11 @@ impl StrictScan {
         self.pos += 1;
         self.last_string = None;
         let Some(frame) = self.stack.pop() else { return };
+        if self.stack.len() == 1 && !self.buried.is_empty() {
+            let from = self.buried.len().saturating_sub(MAX_KEPT);
+            let mark = self.pending.len();
+            self.stack.extend(self.buried.drain(from..).map(|buried| buried.unburied(mark)));
+        }
         self.pending.truncate(frame.mark);
         let height = frame.inner + 1;
         let is_empty_object = frame.object && !frame.looks_real;
@@ -450,7 +502,10 @@ impl StrictScan {
             parent.inner = parent.inner.max(height);
             parent.looks_real = true;
             parent.wanted |= wanted;
-            self.pending.push(candidate);
+            if frame.start != BURIED {
+                self.pending.push(candidate);
+            }
+            self.forget_pending();
             self.state = State::After;
         } else {
             self.events.push(ScanEvent::Value(candidate));
@@ -459,9 +514,20 @@ impl StrictScan {
         }
     }
 
+    /// Forgets the first of many values that are closed inside of what is open.
+    fn forget_pending(&mut self) {
+        if self.pending.len() > 2 * MAX_KEPT {
+            self.pending.drain(..MAX_KEPT);
+            for frame in &mut self.stack {
+                frame.mark = frame.mark.saturating_sub(MAX_KEPT);
+            }
+        }
+    }
+
     /// Whether what is open is reported if it breaks.
     fn looks_real(&self) -> bool {
         self.stack.iter().any(|frame| frame.looks_real)
+            || self.buried.iter().any(|frame| frame.looks_real)
             || self.stack.first().is_some_and(|root| self.expected_start == Some(root.start))
     }
 
@@ -492,6 +558,7 @@ impl StrictScan {
             self.events.extend(self.pending.drain(..).map(ScanEvent::Value));
         }
         self.stack.clear();
+        self.buried.clear();
         self.pos = resume;
         self.state = State::Prose;
     }
@@ -501,8 +568,13 @@ impl StrictScan {
 #[cfg(test)]
 pub(crate) fn scan(text: &str) -> Vec<ScannedValue> {
     let mut scan = StrictScan::new(0);
-    scan.feed(text.as_bytes(), 0, true, &|_| false);
-    scan.take_events()
+    let mut events = Vec::new();
+    let mut is_done = false;
+    while !is_done {
+        is_done = scan.feed(text.as_bytes(), 0, true, &|_| false);
+        events.extend(scan.take_events());
+    }
+    events
         .into_iter()
         .filter_map(|event| match event {
             ScanEvent::Value(candidate) => Some(candidate),

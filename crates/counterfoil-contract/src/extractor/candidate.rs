@@ -188,7 +188,7 @@ impl Candidate {
     fn broken(&self, at: usize, source: &Source<'_>, policy: &Policy) -> Violation {
         let end = source.end().min(at.saturating_add(LOOK_AHEAD));
         let text = source.slice(self.start, end);
-        let fault = match json::parse(text, policy.max_depth, false) {
+        let fault = match json::parse(text, policy.limits(), false) {
             Err(fault) => ParseFault { at: self.start + fault.at, ..fault },
             Ok(_) => ParseFault { fault: Fault::Truncated, at },
         };

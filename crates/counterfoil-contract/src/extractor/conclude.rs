@@ -5,16 +5,18 @@ use super::decide::{LastAttempt, overlap};
 use super::track::{Examined, Track};
 use super::{Extractor, MAIN, SECOND, no_candidate};
 use crate::attempt::Likeness;
+use crate::capped::Capped;
 use crate::code::Code;
 use crate::extract::repair::Attempt;
 use crate::extract::repair_scan::{BlockRepairer, RepairScan};
 use crate::extract::strict_scan::StrictScan;
-use crate::policy::{Framing, Several};
+use crate::policy::{Framing, Limits, Several};
 use crate::read;
 use crate::report::{Report, Stage, Violation};
 use crate::reporting::{build_report, empty_provenance};
 use crate::source::{Position, Source, Span};
 use crate::validate::{Detail, ValidationOutcome, bare_violation};
+use std::sync::Arc;
 
 /// The number of other candidates that a report names.
 const MAX_PASSED_OVER: usize = 8;
@@ -35,7 +37,7 @@ impl Extractor<'_> {
                 let Some(last) = self.tracks[track].state.last.take() else {
                     return self.absent(&source);
                 };
-                self.report_attempt(last, &source)
+                self.report_attempt(Arc::unwrap_or_clone(last), &source)
             }
             Some(LastAttempt::Outside(attempt)) => {
                 let found = Candidate::new(attempt.start, attempt.end, CandidateSource::Block);
@@ -68,8 +70,7 @@ impl Extractor<'_> {
         if self.is_bracketed() && self.policy.repairs() && !strict {
             let accept = self.policy.accepts_truncated();
             let mut repair_scan = RepairScan::new(0).accept_truncated(accept);
-            repair_scan.feed(source.bytes(), source.base(), true, |at| self.strict_end(at));
-            self.offer_repaired(&mut repair_scan, source);
+            self.feed_repairs(&mut repair_scan, source, true);
             self.examined_at_end += repair_scan.examined();
         }
     }
@@ -112,7 +113,7 @@ impl Extractor<'_> {
                 return self.finish(unreadable(found, no_candidate::differing(span)), source);
             }
             if let Some(outcome) = &mut last.outcome {
-                outcome.warnings.push(no_candidate::differing_note(span));
+                outcome.warnings.push(|| no_candidate::differing_note(span));
             }
         }
         self.finish(last, source)
@@ -134,7 +135,8 @@ impl Extractor<'_> {
             .max();
         let fallback = best.and_then(|(_, track)| self.tracks[track].state.fallback.take());
         match fallback {
-            Some(mut fallback) => {
+            Some(fallback) => {
+                let mut fallback = Arc::unwrap_or_clone(fallback);
                 if fallback.outcome.is_none() {
                     self.explain_one(&mut fallback, source);
                 }
@@ -188,7 +190,7 @@ impl Extractor<'_> {
         let found = Candidate::new(span.start, span.end, CandidateSource::Block).at(span, None);
         let mut examined = unreadable(found, no_candidate::block_not_closed(span));
         if let Some(outcome) = &mut examined.outcome {
-            (outcome.partial, outcome.rejected_items) =
+            outcome.salvaged =
                 read::block_cut_off(&self.contract, source, span.start, span.end, &self.policy);
         }
         self.finish(examined, source)
@@ -206,7 +208,7 @@ impl Extractor<'_> {
         let source = Source::window(&text, position);
         let how = CandidateSource::Strict { quoted: false };
         let found = Candidate::new(position.offset, source.end(), how);
-        crate::json::parse(&text, 1, false).ok()?;
+        crate::json::parse(&text, Limits::of_depth(1), false).ok()?;
         let outcome = found.validate(&self.contract, &self.policy, &source, Detail::Full);
         let mut provenance = empty_provenance(&self.contract);
         provenance.candidates = 1;
@@ -220,7 +222,7 @@ impl Extractor<'_> {
         let mut closed: Vec<Candidate> = self
             .tracks
             .iter()
-            .flat_map(|track| &track.candidates)
+            .flat_map(|track| track.candidates.iter())
             .filter(|found| !found.nested && !found.is_broken())
             .cloned()
             .collect();
@@ -286,10 +288,11 @@ impl Extractor<'_> {
     /// The report about one candidate.
     fn finish(&mut self, picked: Examined, source: &Source<'_>) -> Report {
         let others = self.others(&picked.found);
+        let forgotten: usize = self.tracks.iter().map(|track| track.candidates.forgotten()).sum();
         let chosen = others.partition_point(|found| found.start < picked.found.start);
         let mut provenance = empty_provenance(&self.contract);
-        provenance.candidates = others.len() + 1;
-        provenance.chosen = Some(chosen);
+        provenance.candidates = forgotten + others.len() + 1;
+        provenance.chosen = Some(forgotten + chosen);
         // The spans of the last others and of the chosen one, in one pass.
         let mut named: Vec<&Candidate> = others.into_iter().rev().take(MAX_PASSED_OVER).collect();
         named.push(&picked.found);
@@ -303,8 +306,12 @@ impl Extractor<'_> {
                 provenance.passed_over.push(span);
             }
         }
-        provenance.repairs = picked.repairs;
-        build_report(&self.contract, picked.outcome.unwrap_or_default(), provenance)
+        let repairs_left_out;
+        (provenance.repairs, repairs_left_out) = picked.repairs.into_parts();
+        let mut report =
+            build_report(&self.contract, picked.outcome.unwrap_or_default(), provenance);
+        report.left_out.repairs = repairs_left_out;
+        report
     }
 
     /// The candidates at other places than the chosen one, in the order of the text.
@@ -313,21 +320,21 @@ impl Extractor<'_> {
         // Repaired values are sorted and do not overlap. A value inside of one is not a candidate
         // of its own.
         let covered = |found: &Candidate| {
-            let next = repaired.partition_point(|other| other.end < found.start);
-            repaired.get(next).is_some_and(|other| other.start <= found.end)
+            let next = repaired.first_not(|other| other.end < found.start);
+            next.is_some_and(|other| other.start <= found.end)
         };
         let mut others: Vec<&Candidate> = match self.framing {
             Framing::OutputBlock => {
                 let main = &self.tracks[MAIN].candidates;
                 let alone = |found: &&Candidate| {
-                    let next = main.partition_point(|other| other.end < found.start);
-                    main.get(next).is_none_or(|other| other.start >= found.end)
+                    let next = main.first_not(|other| other.end < found.start);
+                    next.is_none_or(|other| other.start >= found.end)
                 };
                 main.iter().chain(repaired.iter().filter(alone)).collect()
             }
             _ => {
                 let main = self.tracks[MAIN].candidates.iter().filter(|found| !covered(found));
-                main.chain(repaired).collect()
+                main.chain(repaired.iter()).collect()
             }
         };
         others.retain(|found| !overlap(found, chosen));
@@ -346,6 +353,6 @@ fn unreadable(found: Candidate, violation: Violation) -> Examined {
         likeness: Likeness::Attempt,
         is_unparsable: false,
         outcome: Some(outcome),
-        repairs: Vec::new(),
+        repairs: Capped::default(),
     }
 }

@@ -6,6 +6,7 @@ use super::track::{Examined, Track};
 use super::{Extractor, MAIN, SECOND, cut_key};
 use crate::policy::Framing;
 use crate::source::{Source, Span};
+use std::sync::Arc;
 
 /// The last attempt of a text.
 pub(super) enum LastAttempt {
@@ -29,7 +30,7 @@ impl Extractor<'_> {
             Some((last.found.start, LastAttempt::Eligible(track)))
         });
         // What is cut off may reach over an attempt that has nothing to do with it.
-        let whole = |last: &&Examined| !last.found.is_cut_off();
+        let whole = |last: &&Arc<Examined>| !last.found.is_cut_off();
         let lasts = || self.tracks.iter().filter_map(|track| track.state.last.as_ref());
         let is_part = |start| {
             lasts().filter(whole).any(|last| (last.found.start..last.found.end).contains(&start))
@@ -95,11 +96,12 @@ impl Extractor<'_> {
                 let outcome = last.outcome.as_ref().filter(|outcome| outcome.is_accepted())?;
                 Some((&outcome.value, &last.found))
             });
-            let earlier = track.state.earlier.iter().map(|(value, found)| (value, found));
+            let earlier = track.state.earlier.iter();
+            let earlier = earlier.filter_map(|one| Some((one.value()?, &one.found)));
             last.chain(earlier)
                 .filter(|(other, _)| *other != value)
                 .map(|(_, found)| found)
-                .chain(&track.state.differing)
+                .chain(track.state.differing.iter().map(|one| &one.found))
                 .find(elsewhere)
                 .cloned()
         };

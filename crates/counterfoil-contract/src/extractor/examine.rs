@@ -5,12 +5,14 @@ use super::outside::is_block_attempt;
 use super::track::Examined;
 use super::{Extractor, MAIN};
 use crate::attempt::Likeness;
+use crate::capped::Capped;
 use crate::edit;
 use crate::expr::Type;
 use crate::policy::Framing;
 use crate::report::{Stage, repairs};
 use crate::source::Source;
 use crate::validate::{Detail, walk};
+use std::sync::Arc;
 
 impl Extractor<'_> {
     /// Adds a candidate of the strict scan. What is nested in a broken attempt is a part of it.
@@ -61,7 +63,7 @@ impl Extractor<'_> {
             if is_attempt {
                 self.tracks[track].add_attempt(examined);
             } else {
-                self.tracks[track].state.fallback = Some(examined);
+                self.tracks[track].state.fallback = Some(Arc::new(examined));
             }
         }
         self.tracks[track].candidates.push(listed);
@@ -87,7 +89,7 @@ impl Extractor<'_> {
     ) -> Examined {
         let mut outcome = None;
         let mut is_unparsable = false;
-        let mut applied = Vec::new();
+        let mut applied = Capped::default();
         let comparable = likeness == Likeness::Attempt || !self.contract.attempt_keys.has_fields();
         if comparable && !found.is_broken() {
             let probe = found.validate(&self.contract, &self.policy, source, Detail::Probe);
@@ -137,7 +139,7 @@ impl Extractor<'_> {
             return false;
         }
         let text = source.slice(found.start, found.end);
-        let Ok(parsed) = crate::json::parse(text, self.policy.max_depth, false) else {
+        let Ok(parsed) = crate::json::parse(text, self.policy.limits(), false) else {
             return false;
         };
         let placeholders =

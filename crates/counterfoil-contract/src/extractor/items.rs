@@ -68,6 +68,7 @@ pub(crate) fn items_of_text(
         };
         add_items(&outcome, &open, policy, &mut items);
         let ValidationOutcome { value, violations, .. } = outcome;
+        let (violations, _) = violations.into_parts();
         items.results.push(RefusedResult { value, violations });
     }
     (items, examined + repairer.examined())
@@ -79,8 +80,14 @@ fn attempts(contract: &Contract, shown: &Shown, source: &Source<'_>) -> (Vec<Out
     let keys = &contract.attempt_keys;
     let mut outside = Outside::default();
     let mut strict = StrictScan::new(0);
-    strict.feed(source.bytes(), source.base(), true, &|key| keys.may_know(key));
-    outside.add_json(&mut strict, contract, Some(shown), source);
+    loop {
+        let is_done =
+            strict.feed(source.bytes(), source.base(), true, &|key| keys.may_know(key));
+        outside.add_json(&mut strict, contract, Some(shown), source);
+        if is_done {
+            break;
+        }
+    }
     let mut blocks = BlockScan::new(0);
     blocks.feed(source.bytes(), source.base(), true);
     outside.add_blocks(&mut blocks, keys, Some(shown), source, true);
@@ -113,7 +120,7 @@ fn read_json(
     repairer: Option<&mut BlockRepairer>,
 ) -> Option<(Beginning, usize)> {
     let text = read::without_quotes(source, attempt.start, attempt.end);
-    let beginning = json::parse_beginning(&text, policy.max_depth)?;
+    let beginning = json::parse_beginning(&text, policy.limits())?;
     let repaired = match repairer.filter(|_| !beginning.is_whole) {
         Some(repairer) => repairer.repair(source.bytes(), source.base(), attempt.start),
         None => return Some((beginning, attempt.end)),
@@ -123,7 +130,7 @@ fn read_json(
         Attempt::Failed { .. } | Attempt::More => return Some((beginning, attempt.end)),
     };
     let repaired = edit::apply(source.slice(attempt.start, end), attempt.start, &edits);
-    let repaired = json::parse_beginning(&repaired, policy.max_depth);
+    let repaired = json::parse_beginning(&repaired, policy.limits());
     Some((repaired.filter(|repaired| repaired.is_whole).unwrap_or(beginning), end))
 }
 
@@ -168,13 +175,7 @@ fn pointer_of(path: &[String]) -> String {
 }
 
 fn validate_parsed(contract: &Contract, policy: &Policy, value: Value) -> ValidationOutcome {
-    let parsed = ParsedValue {
-        value,
-        spans: ValueSpans::none(),
-        violations: Vec::new(),
-        warnings: Vec::new(),
-        coercions: Vec::new(),
-    };
+    let parsed = ParsedValue::new(value, ValueSpans::none());
     validate(contract, policy, parsed, &Source::whole(""), Detail::Full)
 }
 
@@ -190,9 +191,12 @@ fn add_items(
     let is_inside = |inner: &str, outer: &str| {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
+    let salvaged = &outcome.salvaged;
     let rejected: Vec<_> =
-        outcome.rejected_items.iter().filter(|one| !is_inside(&open, &one.pointer)).collect();
-    let wrong: HashSet<&str> = rejected.iter().map(|one| one.pointer.as_str()).collect();
+        salvaged.rejected_items.iter().filter(|one| !is_inside(&open, &one.pointer)).collect();
+    let others = salvaged.others.iter().filter(|one| !is_inside(&open, one));
+    let wrong: HashSet<&str> =
+        rejected.iter().map(|one| one.pointer.as_str()).chain(others.map(String::as_str)).collect();
     let is_wrong = |pointer: &str| {
         let ends = pointer.match_indices('/').map(|(at, _)| at).chain([pointer.len()]);
         ends.map(|end| &pointer[..end]).any(|outer| wrong.contains(outer))

@@ -10,6 +10,7 @@ use crate::report::{Report, Stage, Status, Violation};
 use crate::reporting::{build_report, empty_provenance};
 use crate::source::{Source, Span};
 use crate::validate::{ValidationOutcome, bare_violation};
+use crate::work::MAX_CHECK_TIME;
 use serde_json::Value;
 
 /// The violation of a text whose last attempt is in a thinking section that never ends.
@@ -174,7 +175,7 @@ impl Extractor<'_> {
         }
         let mut outcome = ValidationOutcome::unreadable(Stage::Extraction, vec![violation]);
         if let Some((start, end)) = loose {
-            (outcome.partial, outcome.rejected_items) =
+            outcome.salvaged =
                 read::block_cut_off(&self.contract, source, start, end, &self.policy);
         }
         let mut report = build_report(&self.contract, outcome, empty_provenance(&self.contract));
@@ -191,6 +192,22 @@ impl Extractor<'_> {
             empty_provenance(&self.contract),
         )
     }
+}
+
+/// The report about a text that took too long to check. What was not checked is not accepted.
+pub(crate) fn took_too_long(contract: &Contract, length: usize) -> Report {
+    let seconds = MAX_CHECK_TIME.as_secs();
+    let message = format!("checking the text takes more than {seconds} seconds");
+    let mut violation = bare_violation(Code::WorkLimit, "", message);
+    violation.span = Some(Span { start: 0, end: length, line: 1, column: 1 });
+    violation.expected = format!("a text that can be checked in {seconds} seconds");
+    violation.received = "one that takes longer".into();
+    violation.hint = "ask the agent for a shorter answer".into();
+    build_report(
+        contract,
+        ValidationOutcome::unreadable(Stage::Extraction, vec![violation]),
+        empty_provenance(contract),
+    )
 }
 
 /// The violation of an answer that only repeats what the agent was shown.
@@ -224,7 +241,15 @@ fn too_large(length: usize, limit: usize, what: &str) -> Violation {
 /// The report about a value that is larger or deeper than the policy allows; none if it is not.
 pub(crate) fn report_beyond_limits(contract: &Contract, value: &Value) -> Option<Report> {
     let policy = contract.policy();
-    let (violation, stage) = if deeper_than(value, policy.max_depth) {
+    let (violation, stage) = if has_more_values(value, policy.max_values) {
+        let limit = policy.max_values;
+        let message = format!("the result has more than {limit} values");
+        let mut violation = bare_violation(Code::TooManyValues, "", message);
+        violation.expected = format!("at most {limit} values");
+        violation.received = "more".into();
+        violation.hint = "send fewer items, or write long lists to a file and name it".into();
+        (violation, Stage::Parse)
+    } else if deeper_than(value, policy.max_depth) {
         let limit = policy.max_depth;
         let mut violation = bare_violation(
             Code::TooDeep,
@@ -249,6 +274,23 @@ pub(crate) fn report_beyond_limits(contract: &Contract, value: &Value) -> Option
         ValidationOutcome::unreadable(stage, vec![violation]),
         empty_provenance(contract),
     ))
+}
+
+fn has_more_values(value: &Value, limit: usize) -> bool {
+    let mut open = vec![value];
+    let mut count = 0;
+    while let Some(value) = open.pop() {
+        count += 1;
+        if count + open.len() > limit {
+            return true;
+        }
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => open.extend(members.values()),
+            _ => {}
+        }
+    }
+    false
 }
 
 fn deeper_than(value: &Value, limit: usize) -> bool {

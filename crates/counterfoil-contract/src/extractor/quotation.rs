@@ -5,7 +5,7 @@ use super::candidate::{Candidate, CandidateSource};
 use crate::expr::Type;
 use crate::json;
 use crate::own_words::carries_own_words;
-use crate::policy::MAX_DEPTH;
+use crate::policy::{Limits, MAX_DEPTH};
 use crate::shown::{CONTEXT_WINDOW, Shown};
 use crate::source::Source;
 use crate::validate::Detail;
@@ -56,7 +56,7 @@ impl Extractor<'_> {
 
 /// Whether JSON in another form than the framing's, whole or broken, was shown.
 pub(super) fn is_shown_json(shown: Option<&Shown>, ty: &Type, json: &str) -> bool {
-    shown.is_some_and(|shown| match json::parse(json, MAX_DEPTH, false) {
+    shown.is_some_and(|shown| match json::parse(json, Limits::of_depth(MAX_DEPTH), false) {
         Ok(parsed) => {
             let repeated = shown.repeated(&parsed.value);
             repeated.is_some_and(|value| carries_own_words(&value, ty))

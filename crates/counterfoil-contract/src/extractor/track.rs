@@ -2,10 +2,13 @@
 
 use super::candidate::{Candidate, CandidateSource, LOOK_AHEAD};
 use crate::attempt::Likeness;
+use crate::capped::Capped;
 use crate::extract::strict_scan::ThinkMark;
 use crate::report::Repair;
 use crate::validate::ValidationOutcome;
 use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A candidate that was compared with the contract.
 #[derive(Clone, Debug)]
@@ -16,12 +19,17 @@ pub(crate) struct Examined {
     pub(crate) is_unparsable: bool,
     /// None until it is explained, which needs the text after it.
     pub(crate) outcome: Option<ValidationOutcome>,
-    pub(crate) repairs: Vec<Repair>,
+    pub(crate) repairs: Capped<Repair>,
 }
 
 impl Examined {
     pub(crate) fn is_valid(&self) -> bool {
         self.outcome.as_ref().is_some_and(ValidationOutcome::is_accepted)
+    }
+
+    /// Its value, if it is known.
+    pub(crate) fn value(&self) -> Option<&Value> {
+        self.outcome.as_ref().map(|outcome| &outcome.value)
     }
 
     /// Whether the text that explains it has arrived; `end` is the end of the text so far.
@@ -49,23 +57,80 @@ fn rank(found: &Candidate, likeness: Likeness) -> u8 {
         + u8::from(!found.nested)
 }
 
+/// The most candidates of a scanner that are remembered; of the others only their number.
+const MAX_REMEMBERED: usize = 1 << 16;
+
+/// The candidates of one scanner, in the order of the text: the last ones, and how many came before.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    forgotten: usize,
+    last: VecDeque<Candidate>,
+}
+
+impl Candidates {
+    pub(crate) fn push(&mut self, found: Candidate) {
+        if self.last.len() >= MAX_REMEMBERED {
+            self.last.pop_front();
+            self.forgotten += 1;
+        }
+        self.last.push_back(found);
+    }
+
+    /// Those that are remembered.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Candidate> {
+        self.last.iter()
+    }
+
+    /// The number of those that are not.
+    pub(crate) fn forgotten(&self) -> usize {
+        self.forgotten
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn len(&self) -> usize {
+        self.forgotten + self.last.len()
+    }
+
+    /// The candidate at an index, counted from the first; the next one that is remembered otherwise.
+    fn get(&self, index: usize) -> Option<&Candidate> {
+        self.last.get(index.saturating_sub(self.forgotten))
+    }
+
+    /// The first one that is remembered and for which `is_before` does not hold.
+    pub(crate) fn first_not(&self, is_before: impl FnMut(&Candidate) -> bool) -> Option<&Candidate> {
+        self.last.get(self.last.partition_point(is_before))
+    }
+
+    fn truncate(&mut self, length: usize) {
+        self.last.truncate(length.saturating_sub(self.forgotten));
+        self.forgotten = self.forgotten.min(length);
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
 /// What is known of the candidates so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TrackState {
     /// The last attempt.
-    pub(crate) last: Option<Examined>,
+    pub(crate) last: Option<Arc<Examined>>,
     /// The last valid attempt before the last attempt, with its value.
-    pub(crate) earlier: Option<(Value, Candidate)>,
+    pub(crate) earlier: Option<Arc<Examined>>,
     /// The last valid attempt whose value differs from that of the next valid one.
-    pub(crate) differing: Option<Candidate>,
+    pub(crate) differing: Option<Arc<Examined>>,
     /// The candidate that explains best why there is no result, if nothing is an attempt.
-    pub(crate) fallback: Option<Examined>,
+    pub(crate) fallback: Option<Arc<Examined>>,
 }
 
 /// The candidates of one scanner, in the order of the text.
 #[derive(Debug, Default)]
 pub(crate) struct Track {
-    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) candidates: Candidates,
     pub(crate) state: TrackState,
     /// The number of candidates inside of thinking sections.
     pub(crate) inside_thinking: usize,
@@ -79,23 +144,23 @@ impl Track {
     /// Adds an attempt, which is now the last one.
     pub(crate) fn add_attempt(&mut self, examined: Examined) {
         let state = &mut self.state;
-        let before = state.last.replace(examined).filter(Examined::is_valid);
-        if let Some(Examined { found, outcome: Some(outcome), .. }) = before {
-            if let Some((value, earlier)) = state.earlier.take()
-                && value != outcome.value
+        let before = state.last.replace(Arc::new(examined)).filter(|last| last.is_valid());
+        if let Some(before) = before {
+            if let Some(earlier) = state.earlier.take()
+                && earlier.value() != before.value()
             {
                 state.differing = Some(earlier);
             }
-            state.earlier = Some((outcome.value, found.without_edits()));
+            state.earlier = Some(before);
         }
     }
 
     /// Adds a candidate that is no attempt. There are many in a text, so this is cheap.
     pub(crate) fn add_unrelated(&mut self, found: Candidate, likeness: Likeness) {
         if self.wants_fallback(&found, likeness) {
-            let (found, outcome, repairs) = (found.clone(), None, Vec::new());
+            let (found, outcome, repairs) = (found.clone(), None, Capped::default());
             let fallback = Examined { found, likeness, is_unparsable: false, outcome, repairs };
-            self.state.fallback = Some(fallback);
+            self.state.fallback = Some(Arc::new(fallback));
         }
         self.candidates.push(found);
     }
@@ -119,6 +184,7 @@ impl Track {
             .chain(before)
             .flat_map(|state| state.last.iter_mut().chain(state.fallback.iter_mut()))
             .filter(|examined| examined.outcome.is_none())
+            .map(Arc::make_mut)
     }
 
     /// The first offset that the window must keep for candidates without an explanation.

@@ -1,6 +1,7 @@
 //! Reads JSON that breaks off, up to there.
 
 use super::{Open, Reader};
+use crate::policy::Limits;
 use serde_json::Value;
 
 /// What comes before the place where a text stops to be JSON.
@@ -15,9 +16,9 @@ pub(crate) struct Beginning {
 }
 
 /// Parses one JSON value, or the beginning of one. None if not even a bracket is there.
-pub(crate) fn parse_beginning(text: &str, max_depth: usize) -> Option<Beginning> {
+pub(crate) fn parse_beginning(text: &str, limits: Limits) -> Option<Beginning> {
     let mut stack: Vec<Open> = Vec::new();
-    if let Ok(parsed) = Reader::new(text, max_depth, false).read(&mut stack) {
+    if let Ok(parsed) = Reader::new(text, limits, false).read(&mut stack) {
         return Some(Beginning { value: parsed.value, open: Vec::new(), is_whole: true });
     }
     let inner = stack.len().saturating_sub(1);
@@ -56,11 +57,11 @@ mod tests {
             let open = open.split_terminator('/').map(str::to_owned).collect();
             let is_whole = text == "{\"a\": [1, 2]}";
             assert_eq!(
-                parse_beginning(text, 9),
+                parse_beginning(text, Limits::of_depth(9)),
                 Some(Beginning { value, open, is_whole }),
                 "{text}"
             );
         }
-        assert_eq!(parse_beginning("nothing", 9), None);
+        assert_eq!(parse_beginning("nothing", Limits::of_depth(9)), None);
     }
 }

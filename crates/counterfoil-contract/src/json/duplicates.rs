@@ -1,6 +1,7 @@
 //! The keys that appear twice in one object.
 
 use super::{Children, Node, escape, parse};
+use crate::policy::Limits;
 use std::collections::HashSet;
 
 /// A key that appears again in one object.
@@ -14,8 +15,8 @@ pub(crate) struct DuplicateKey {
 }
 
 /// The keys of a JSON text that appear twice in one object, in the order of the text.
-pub(crate) fn duplicate_keys(text: &str, max_depth: usize) -> Vec<DuplicateKey> {
-    let Ok(parsed) = parse(text, max_depth, true) else { return Vec::new() };
+pub(crate) fn duplicate_keys(text: &str, limits: Limits) -> Vec<DuplicateKey> {
+    let Ok(parsed) = parse(text, limits, true) else { return Vec::new() };
     let mut found = Vec::new();
     let mut open: Vec<(&Node, String)> = Vec::new();
     open.extend(parsed.node.as_ref().map(|root| (root, String::new())));
@@ -29,7 +30,7 @@ pub(crate) fn duplicate_keys(text: &str, max_depth: usize) -> Vec<DuplicateKey> 
             }
             Children::Members(members) => {
                 let mut seen = HashSet::new();
-                for (key, child) in members {
+                for (key, child) in members.iter() {
                     let child_pointer = format!("{pointer}/{}", escape(key));
                     if !seen.insert(key.as_str()) {
                         found.push(DuplicateKey {

@@ -1,5 +1,8 @@
 //! The extents of the values of a parsed text.
 
+use super::unescape;
+use std::cell::OnceCell;
+
 /// The extent of a value in the text that was parsed, with those of its children.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
@@ -15,8 +18,50 @@ pub(crate) enum Children {
     #[default]
     None,
     Items(Vec<Node>),
-    /// Members in the order of the text; of duplicate keys the last counts.
-    Members(Vec<(String, Node)>),
+    Members(Members),
+}
+
+/// The members of an object, in the order of the text. Of duplicate keys the last counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Members {
+    list: Vec<(String, Node)>,
+    /// Their indexes, sorted by key. Built for the first lookup among many.
+    sorted: OnceCell<Vec<usize>>,
+}
+
+/// So many members are searched one by one.
+const MAX_SEARCHED: usize = 16;
+
+impl Members {
+    pub(crate) fn push(&mut self, key: String, node: Node) {
+        self.list.push((key, node));
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &(String, Node)> {
+        self.list.iter()
+    }
+
+    /// The last member with a key.
+    fn get(&self, key: &str) -> Option<&Node> {
+        if self.list.len() <= MAX_SEARCHED {
+            return self.list.iter().rev().find(|(name, _)| name == key).map(|(_, node)| node);
+        }
+        let sorted = self.sorted.get_or_init(|| {
+            let mut sorted: Vec<usize> = (0..self.list.len()).collect();
+            // Stable, so that of equal keys the last is the last.
+            sorted.sort_by_key(|index| self.list[*index].0.as_str());
+            sorted
+        });
+        let after = sorted.partition_point(|index| self.list[*index].0.as_str() <= key);
+        let (name, node) = &self.list[sorted[after.checked_sub(1)?]];
+        (name == key).then_some(node)
+    }
+}
+
+impl From<Vec<(String, Node)>> for Members {
+    fn from(list: Vec<(String, Node)>) -> Self {
+        Self { list, sorted: OnceCell::new() }
+    }
 }
 
 impl Node {
@@ -24,11 +69,9 @@ impl Node {
     pub(crate) fn locate(&self, pointer: &str) -> (&Node, bool) {
         let mut node = self;
         for token in pointer.split('/').skip(1) {
-            let token = token.replace("~1", "/").replace("~0", "~");
+            let token = unescape(token);
             let next = match &node.children {
-                Children::Members(members) => {
-                    members.iter().rev().find(|(key, _)| *key == token).map(|(_, node)| node)
-                }
+                Children::Members(members) => members.get(&token),
                 Children::Items(items) => {
                     token.parse::<usize>().ok().and_then(|index| items.get(index))
                 }
@@ -51,7 +94,9 @@ impl Node {
             match &mut node.children {
                 Children::None => {}
                 Children::Items(items) => open.extend(items.iter_mut()),
-                Children::Members(members) => open.extend(members.iter_mut().map(|(_, node)| node)),
+                Children::Members(members) => {
+                    open.extend(members.list.iter_mut().map(|(_, node)| node));
+                }
             }
         }
     }

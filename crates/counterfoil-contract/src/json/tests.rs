@@ -2,11 +2,11 @@ use super::*;
 use proptest::prelude::*;
 
 fn read(text: &str) -> Parsed {
-    parse(text, 128, true).unwrap()
+    parse(text, Limits::of_depth(128), true).unwrap()
 }
 
 fn fault(text: &str) -> Fault {
-    parse(text, 128, false).unwrap_err().fault
+    parse(text, Limits::of_depth(128), false).unwrap_err().fault
 }
 
 #[test]
@@ -49,8 +49,8 @@ fn depth_is_limited_without_recursion() {
     let deep = "[".repeat(100_000);
     assert_eq!(fault(&deep), Fault::TooDeep);
     let just = format!("{}{}", "[".repeat(128), "]".repeat(128));
-    assert!(parse(&just, 128, false).is_ok());
-    assert!(parse(&just, 127, false).is_err());
+    assert!(parse(&just, Limits::of_depth(128), false).is_ok());
+    assert!(parse(&just, Limits::of_depth(127), false).is_err());
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_duplicate_key_is_noticed_and_the_last_wins() {
     let parsed = read(text);
     assert!(parsed.duplicates);
     assert_eq!(parsed.value.to_string(), r#"{"a":{"x":[1]},"b":{"c":2}}"#);
-    let found: Vec<_> = duplicate_keys(text, 128)
+    let found: Vec<_> = duplicate_keys(text, Limits::of_depth(128))
         .into_iter()
         .map(|duplicate| (duplicate.pointer, duplicate.differs))
         .collect();

@@ -5,20 +5,21 @@ mod lines;
 mod list;
 mod value;
 
+use crate::capped::Capped;
 use crate::code::Code;
 use crate::contract::Contract;
 use crate::expr::{Field, ObjectType, Type};
 use crate::json::{self, Children, Node};
 use crate::policy::Policy;
-use crate::report::{Coercion, RejectedItem, Violation};
-use crate::source::Source;
+use crate::report::{Coercion, Violation};
+use crate::source::{Source, Span};
 use crate::validate::{
-    Detail, ParsedValue, ValueSpans, bare_violation, excerpt, salvage, validate,
+    Detail, ParsedValue, Salvaged, ValueSpans, bare_violation, excerpt, validate,
 };
 use lines::{Entry, Line};
 use list::Unclear;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A longer block gets a warning.
 const MAX_BLOCK_CHARS: usize = 1000;
@@ -29,6 +30,17 @@ struct Item<'t> {
     indent: usize,
     /// The end of the last line that continues the value.
     continued: Option<usize>,
+    /// What its value says about the lines below, once one of them has asked.
+    below: Option<Below>,
+}
+
+/// What the value of an entry says about the lines below it.
+#[derive(Clone, Copy)]
+struct Below {
+    /// It is not complete.
+    open: bool,
+    /// It is one value without brackets where the contract has a list.
+    bare: bool,
 }
 
 /// The keys of a block's lines, each with its value.
@@ -55,28 +67,33 @@ pub(crate) fn read_cut_off(
     start: usize,
     end: usize,
     policy: &Policy,
-) -> (Option<Value>, Vec<RejectedItem>) {
+) -> Salvaged {
     let whole = source.slice(start, end).rfind('\n').map_or(start, |newline| start + newline + 1);
     let mut reader = BlockReader::new(contract, source, policy);
     reader.cut_off = true;
     let parsed = reader.read(start, whole);
     if parsed.value.as_object().is_none_or(Map::is_empty) {
-        return (None, Vec::new());
+        return Salvaged::default();
     }
     // A field that is missing may have been cut off, so it gets no default.
-    let given: Vec<String> =
+    let given: HashSet<String> =
         parsed.value.as_object().into_iter().flatten().map(|(key, _)| key.clone()).collect();
-    let outcome = validate(contract, policy, parsed, source, Detail::Full);
-    let (mut partial, rejected) = salvage(&outcome.value, &outcome.violations, &[String::new()]);
-    if let Some(Value::Object(members)) = &mut partial {
-        let defaults = |key: &str| {
-            let pointer = format!("/{}", json::escape(key));
-            !given.iter().any(|name| name == key)
-                && outcome.defaults.iter().any(|one| one.pointer == pointer)
+    let fields = Policy { salvage: vec![String::new()], ..policy.clone() };
+    let outcome = validate(contract, &fields, parsed, source, Detail::Full);
+    let mut salvaged = if outcome.is_accepted() {
+        Salvaged { partial: Some(outcome.value), ..Salvaged::default() }
+    } else {
+        outcome.salvaged
+    };
+    if let Some(Value::Object(members)) = &mut salvaged.partial {
+        let defaults: HashSet<String> =
+            outcome.defaults.into_parts().0.into_iter().map(|one| one.pointer).collect();
+        let is_default = |key: &str| {
+            !given.contains(key) && defaults.contains(&format!("/{}", json::escape(key)))
         };
-        members.retain(|key, _| !defaults(key));
+        members.retain(|key, _| !is_default(key));
     }
-    (partial, rejected)
+    salvaged
 }
 
 struct BlockReader<'r, 't> {
@@ -87,9 +104,9 @@ struct BlockReader<'r, 't> {
     policy: &'r Policy,
     /// Whether lines after the last one are missing.
     cut_off: bool,
-    violations: Vec<Violation>,
-    warnings: Vec<Violation>,
-    coercions: Vec<Coercion>,
+    violations: Capped<Violation>,
+    warnings: Capped<Violation>,
+    coercions: Capped<Coercion>,
 }
 
 impl<'r, 't> BlockReader<'r, 't> {
@@ -105,9 +122,9 @@ impl<'r, 't> BlockReader<'r, 't> {
             source,
             policy,
             cut_off: false,
-            violations: Vec::new(),
-            warnings: Vec::new(),
-            coercions: Vec::new(),
+            violations: Capped::default(),
+            warnings: Capped::default(),
+            coercions: Capped::default(),
         }
     }
 
@@ -152,7 +169,7 @@ impl<'r, 't> BlockReader<'r, 't> {
                 start,
                 end,
                 key: None,
-                children: Children::Members(members),
+                children: Children::Members(members.into()),
             }),
             violations: self.violations,
             warnings: self.warnings,
@@ -172,7 +189,14 @@ impl<'r, 't> BlockReader<'r, 't> {
             }
             match line.entry {
                 Some(entry) => {
-                    items.push(Item { entry, indent: line.indent, continued: None });
+                    items.push(Item { entry, indent: line.indent, continued: None, below: None });
+                    if items.len() > self.policy.max_values {
+                        self.violations.push(|| {
+                            let at = self.source.span(entry.key_at, entry.key_at);
+                            too_many_values(self.policy.max_values, at)
+                        });
+                        return Vec::new();
+                    }
                 }
                 None => self.note_line(&line),
             }
@@ -184,30 +208,45 @@ impl<'r, 't> BlockReader<'r, 't> {
     }
 
     /// Whether a line may belong to the value above it.
-    fn continues(&self, item: &Item<'_>, line: &Line<'_>) -> bool {
+    fn continues(&self, item: &mut Item<'_>, line: &Line<'_>) -> bool {
         if line.entry.is_some_and(|entry| self.known_name(entry.key).is_some()) {
             return false;
         }
-        let text = item.entry.value;
-        let open = text.is_empty()
-            || (text.starts_with('[') && !list::brackets_pair_up(text))
-            || (text.starts_with('"') && text.matches('"').count() % 2 == 1);
-        if open || item.continued.is_some() {
+        if item.continued.is_some() {
+            return true;
+        }
+        let said = match item.below {
+            Some(said) => said,
+            None => *item.below.insert(self.below(&item.entry)),
+        };
+        if said.open {
             return true;
         }
         let Some(field) = self.field(item.entry.key) else { return false };
         let below = line.indent > item.indent;
         let right_below = !line.after_blank && !line.has_word_key();
         if field.ty.items().is_some() {
-            // One value without brackets may be the first of several.
-            let bare = self.typed(text, field).is_ok_and(|typed| {
-                typed.recorded && typed.value.as_array().is_some_and(|items| !items.is_empty())
-            });
             let closes = line.text.ends_with([']', ',']) && right_below;
-            return bare || line.is_item() || below || closes;
+            return said.bare || line.is_item() || below || closes;
         }
         let any_text = |ty: &Type| matches!(ty, Type::String(None) | Type::Any);
         field.ty.alternatives().iter().any(any_text) && (below || right_below)
+    }
+
+    /// What the value of an entry says about the lines below it.
+    fn below(&self, entry: &Entry<'_>) -> Below {
+        let text = entry.value;
+        let open = text.is_empty()
+            || (text.starts_with('[') && !list::brackets_pair_up(text))
+            || (text.starts_with('"') && text.matches('"').count() % 2 == 1);
+        let list = self.field(entry.key).filter(|field| !open && field.ty.items().is_some());
+        // One value without brackets may be the first of several.
+        let bare = list.is_some_and(|field| {
+            self.typed(text, field).is_ok_and(|typed| {
+                typed.recorded && typed.value.as_array().is_some_and(|items| !items.is_empty())
+            })
+        });
+        Below { open, bare }
     }
 
     /// The value of an entry. One that is not clear is reported and kept as text.
@@ -221,7 +260,7 @@ impl<'r, 't> BlockReader<'r, 't> {
             let field = self.field(key);
             if self.is_template(key, text) {
                 if is_template_text(text) {
-                    self.violations.push(placeholder(&pointer, text, self.source, extent));
+                    self.violations.push(|| placeholder(&pointer, text, self.source, extent));
                 }
                 // Kept unchanged: the placeholder check reports it.
                 return Value::from(text);
@@ -229,7 +268,7 @@ impl<'r, 't> BlockReader<'r, 't> {
             match self.typed_or_unknown(text, field) {
                 Ok(typed) => {
                     if typed.recorded {
-                        self.coercions.push(Coercion {
+                        self.coercions.push(|| Coercion {
                             pointer,
                             from: Value::from(text).to_string(),
                             to: typed.value.to_string(),
@@ -240,15 +279,25 @@ impl<'r, 't> BlockReader<'r, 't> {
                 Err(why) => why,
             }
         };
+        if why == Unclear::TooMany {
+            let limit = self.policy.max_values;
+            let violation =
+                || Violation { pointer: pointer.clone(), ..too_many_values(limit, self.source.span(extent.0, extent.1)) };
+            self.violations.push(violation);
+            return Value::from("");
+        }
         let end = item.continued.unwrap_or(extent.1);
-        let mut violation = bare_violation(Code::UnclearValue, &pointer, why.message(key));
         // An empty value has no extent of its own.
         let start = if text.is_empty() { key_at } else { value_at };
-        violation.span = Some(self.source.span(start, end));
-        violation.expected = "the whole value on the line of its key".into();
-        violation.received = excerpt(&Value::from(self.source.slice(start, end)));
-        violation.hint = self.hint(key);
-        self.violations.push(violation);
+        let hint = self.hint(key);
+        self.violations.push(|| {
+            let mut violation = bare_violation(Code::UnclearValue, &pointer, why.message(key));
+            violation.span = Some(self.source.span(start, end));
+            violation.expected = "the whole value on the line of its key".into();
+            violation.received = excerpt(&Value::from(self.source.slice(start, end)));
+            violation.hint = hint;
+            violation
+        });
         Value::from(self.source.slice(value_at.min(end), end))
     }
 
@@ -277,7 +326,7 @@ impl<'r, 't> BlockReader<'r, 't> {
 
     fn typed_or_unknown(&self, text: &str, field: Option<&Field>) -> Result<value::Typed, Unclear> {
         let ty = field.map(|field| &field.ty);
-        value::typed(text, ty, self.policy.strict, self.policy.max_depth)
+        value::typed(text, ty, self.policy.strict, self.policy.limits())
     }
 
     /// Whether a value is a placeholder of the template.
@@ -292,34 +341,36 @@ impl<'r, 't> BlockReader<'r, 't> {
     fn duplicate(&mut self, key: &str, written: &str, equal: bool, (start, end): (usize, usize)) {
         let refused = !equal || self.policy.strict;
         let code = if refused { Code::DuplicateKey } else { Code::DuplicateKeyNote };
-        let message = if equal {
-            format!("the key `{key}` appears twice in the block")
-        } else {
-            format!("the key `{key}` appears twice in the block, with different values")
-        };
-        let mut note = bare_violation(code, &format!("/{}", json::escape(key)), message);
-        note.span = Some(self.source.span(start, end));
-        note.expected = "each key once".into();
-        note.received = format!("`{written}` again");
-        note.hint = format!("write `{key}` once");
-        if refused {
-            self.violations.push(note);
-        } else {
-            self.warnings.push(note);
-        }
+        let notes = if refused { &mut self.violations } else { &mut self.warnings };
+        let source = self.source;
+        notes.push(|| {
+            let message = if equal {
+                format!("the key `{key}` appears twice in the block")
+            } else {
+                format!("the key `{key}` appears twice in the block, with different values")
+            };
+            let mut note = bare_violation(code, &format!("/{}", json::escape(key)), message);
+            note.span = Some(source.span(start, end));
+            note.expected = "each key once".into();
+            note.received = format!("`{written}` again");
+            note.hint = format!("write `{key}` once");
+            note
+        });
     }
 
     fn note_line(&mut self, line: &Line<'_>) {
-        let mut note = bare_violation(
-            Code::LineWithoutColon,
-            "",
-            "a line of the block has no colon; it was left out".into(),
-        );
-        note.span = Some(self.source.span(line.at, line.end()));
-        note.expected = "key: value".into();
-        note.received = line.text.chars().take(80).collect();
-        note.hint = "put each value on the line of its key".into();
-        self.warnings.push(note);
+        self.warnings.push(|| {
+            let mut note = bare_violation(
+                Code::LineWithoutColon,
+                "",
+                "a line of the block has no colon; it was left out".into(),
+            );
+            note.span = Some(self.source.span(line.at, line.end()));
+            note.expected = "key: value".into();
+            note.received = line.text.chars().take(80).collect();
+            note.hint = "put each value on the line of its key".into();
+            note
+        });
     }
 
     fn note_length(&mut self, content: &str, start: usize, end: usize) {
@@ -336,8 +387,19 @@ impl<'r, 't> BlockReader<'r, 't> {
         note.expected = format!("at most {MAX_BLOCK_CHARS} characters");
         note.received = format!("{length} characters");
         note.hint = "shorten the values".into();
-        self.warnings.push(note);
+        self.warnings.push(|| note);
     }
+}
+
+/// The violation of a block with too many values.
+fn too_many_values(limit: usize, span: Span) -> Violation {
+    let message = format!("the result has more than {limit} values");
+    let mut violation = bare_violation(Code::TooManyValues, "", message);
+    violation.span = Some(span);
+    violation.expected = format!("at most {limit} values");
+    violation.received = "more".into();
+    violation.hint = "send fewer items, or write long lists to a file and name it".into();
+    violation
 }
 
 /// A key without its case and without marks around it.

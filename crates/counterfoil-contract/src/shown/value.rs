@@ -1,6 +1,7 @@
 //! JSON values as numbers: equal for values that mean the same, whatever their spelling, the order
 //! of lists, and members that say nothing.
 
+use crate::policy::Limits;
 use serde_json::{Number, Value};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -123,7 +124,7 @@ pub(super) fn inside_envelope(value: &Value) -> Option<Value> {
     };
     match inner {
         Value::String(text) => {
-            let parsed = crate::json::parse(text.trim(), MAX_DEPTH, false).ok()?;
+            let parsed = crate::json::parse(text.trim(), Limits::of_depth(MAX_DEPTH), false).ok()?;
             (parsed.value.is_object() || parsed.value.is_array()).then_some(parsed.value)
         }
         Value::Object(_) | Value::Array(_) => Some(inner.clone()),

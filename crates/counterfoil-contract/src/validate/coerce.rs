@@ -4,6 +4,7 @@
 
 use super::schema_error::{SchemaErrorKind, flatten_errors};
 use super::select::select;
+use crate::capped::Capped;
 use crate::contract::Contract;
 use crate::expr::Type;
 use crate::json::escape;
@@ -20,7 +21,7 @@ pub(crate) fn coerce(
     contract: &Contract,
     policy: &Policy,
     value: &mut Value,
-    record: &mut Vec<Coercion>,
+    record: &mut Capped<Coercion>,
 ) {
     if policy.strict {
         return;
@@ -57,7 +58,7 @@ pub(crate) fn coerce(
 }
 
 /// Renames fields as the contract's `rename` policy says, where the target field is missing.
-pub(crate) fn rename(renames: &[Rename], value: &mut Value, record: &mut Vec<Coercion>) {
+pub(crate) fn rename(renames: &[Rename], value: &mut Value, record: &mut Capped<Coercion>) {
     for Rename { at, from, to } in renames {
         let objects: Vec<String> =
             select(value, at).into_iter().map(|(pointer, _)| pointer).collect();
@@ -72,8 +73,8 @@ pub(crate) fn rename(renames: &[Rename], value: &mut Value, record: &mut Vec<Coe
     }
 }
 
-fn replace(target: &mut Value, pointer: &str, new: Value, record: &mut Vec<Coercion>) {
-    record.push(Coercion {
+fn replace(target: &mut Value, pointer: &str, new: Value, record: &mut Capped<Coercion>) {
+    record.push(|| Coercion {
         pointer: pointer.to_owned(),
         from: target.to_string(),
         to: new.to_string(),
@@ -82,7 +83,7 @@ fn replace(target: &mut Value, pointer: &str, new: Value, record: &mut Vec<Coerc
 }
 
 /// Renames an object key that differs from the required one only in case.
-fn rename_key(root: &mut Value, pointer: &str, wanted: &str, record: &mut Vec<Coercion>) -> bool {
+fn rename_key(root: &mut Value, pointer: &str, wanted: &str, record: &mut Capped<Coercion>) -> bool {
     let Some(Value::Object(map)) = root.pointer_mut(pointer) else { return false };
     let mut same: Vec<String> =
         map.keys().filter(|key| key.eq_ignore_ascii_case(wanted)).cloned().collect();
@@ -97,14 +98,14 @@ fn rename_exactly(
     pointer: &str,
     from: &str,
     to: &str,
-    record: &mut Vec<Coercion>,
+    record: &mut Capped<Coercion>,
 ) {
     let Some(Value::Object(map)) = root.pointer_mut(pointer) else { return };
     *map = std::mem::take(map)
         .into_iter()
         .map(|(name, value)| (if name == from { to.to_owned() } else { name }, value))
         .collect();
-    record.push(Coercion {
+    record.push(|| Coercion {
         pointer: format!("{pointer}/{}", escape(to)),
         from: Value::from(from).to_string(),
         to: Value::from(to).to_string(),
@@ -116,7 +117,7 @@ fn retype(
     pointer: &str,
     types: &[String],
     only_list: bool,
-    record: &mut Vec<Coercion>,
+    record: &mut Capped<Coercion>,
 ) -> bool {
     let Some(value) = root.pointer_mut(pointer) else { return false };
     let wants = |name: &str| types.iter().any(|ty| ty == name);
@@ -155,7 +156,7 @@ fn make_relative(
     root: &mut Value,
     pointer: &str,
     policy: &Policy,
-    record: &mut Vec<Coercion>,
+    record: &mut Capped<Coercion>,
 ) -> bool {
     let Some(value) = root.pointer_mut(pointer) else { return false };
     let workspaces = policy.context.iter().flat_map(|context| &context.workspace);
@@ -180,7 +181,7 @@ fn clear_line(
     contract: &Contract,
     root: &mut Value,
     pointer: &str,
-    record: &mut Vec<Coercion>,
+    record: &mut Capped<Coercion>,
 ) -> bool {
     let Some((parent, name)) = pointer.rsplit_once('/') else { return false };
     if !LINE_FIELDS.contains(&name) || root.pointer(pointer).and_then(Value::as_u64) != Some(0) {
@@ -199,7 +200,7 @@ fn clear_line(
     } else {
         return false;
     }
-    record.push(Coercion {
+    record.push(|| Coercion {
         pointer: pointer.to_owned(),
         from: "0".to_owned(),
         to: "null".to_owned(),
@@ -228,7 +229,7 @@ fn number(text: &str) -> Option<Number> {
     if grouped { text.replace(',', "").parse().ok() } else { None }
 }
 
-fn recase(root: &mut Value, pointer: &str, allowed: &[Value], record: &mut Vec<Coercion>) -> bool {
+fn recase(root: &mut Value, pointer: &str, allowed: &[Value], record: &mut Capped<Coercion>) -> bool {
     let Some(value) = root.pointer_mut(pointer) else { return false };
     let Some(text) = value.as_str() else { return false };
     let mut same = allowed

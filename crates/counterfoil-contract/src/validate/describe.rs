@@ -7,12 +7,13 @@ use super::walk::FilledDefault;
 use crate::code::Code;
 use crate::expr::Type;
 use crate::json::{Fault, ParseFault, escape};
-use crate::policy::Policy;
+use crate::policy::{Limits, Policy};
 use crate::report::Violation;
 use crate::source::{Source, Span};
 use crate::suggest::nearest;
 use crate::text::article;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Resolves JSON pointers to spans in the raw text.
 pub(crate) struct SpanResolver<'a, 't> {
@@ -30,24 +31,50 @@ impl SpanResolver<'_, '_> {
     }
 }
 
+/// The most names that are compared with one that is missing.
+const MAX_COMPARED: usize = 100;
+
 /// A value for a message: compact JSON, truncated to a readable length.
 pub(crate) fn excerpt(value: &Value) -> String {
     const MAX_CHARS: usize = 80;
-    let text = match value {
+    match value {
         Value::Array(items) if items.len() > 8 => {
             return format!("a list of {} items", items.len());
         }
         Value::Object(members) if members.len() > 8 => {
             return format!("an object with {} fields", members.len());
         }
-        _ => value.to_string(),
-    };
-    if text.chars().count() <= MAX_CHARS {
-        return text;
+        _ => {}
     }
-    let mut cut: String = text.chars().take(MAX_CHARS - 1).collect();
-    cut.push('…');
+    let mut head = Head { bytes: Vec::new(), limit: 4 * (MAX_CHARS + 1) };
+    // It fails only because it writes no more than the head of the value.
+    let _ = serde_json::to_writer(&mut head, value);
+    let text = String::from_utf8_lossy(&head.bytes);
+    let mut characters = text.chars();
+    let mut cut: String = characters.by_ref().take(MAX_CHARS).collect();
+    if characters.next().is_some() {
+        cut.pop();
+        cut.push('…');
+    }
     cut
+}
+
+/// Takes the first bytes that are written to it and refuses the rest.
+struct Head {
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl std::io::Write for Head {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let taken = bytes.len().min(self.limit - self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..taken]);
+        if taken < bytes.len() { Err(std::io::Error::other("enough")) } else { Ok(taken) }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The type of a value, for messages.
@@ -83,6 +110,27 @@ fn join_values(values: &[Value]) -> String {
         .join(", ")
 }
 
+/// The pointer of the violation of a schema error.
+pub(crate) fn pointer_of(error: &SchemaError) -> Cow<'_, str> {
+    match &error.kind {
+        SchemaErrorKind::Missing(property) => {
+            Cow::Owned(format!("{}/{}", error.pointer, escape(property)))
+        }
+        _ => Cow::Borrowed(&error.pointer),
+    }
+}
+
+/// The violation of a result that its defaults would make too large.
+pub(crate) fn too_many_defaults(max_values: usize, spans: &SpanResolver<'_, '_>) -> Violation {
+    let message = format!("the defaults of the contract would add more than {max_values} values");
+    let mut violation = bare_violation(Code::TooManyValues, "", message);
+    violation.span = spans.value("");
+    violation.expected = format!("at most {max_values} values");
+    violation.received = "more".into();
+    violation.hint = "send fewer items".into();
+    violation
+}
+
 /// Converts a schema error to a violation.
 pub(crate) fn describe(
     error: &SchemaError,
@@ -98,12 +146,12 @@ pub(crate) fn describe(
     match &error.kind {
         SchemaErrorKind::Missing(property) => {
             violation.code = Code::Missing;
-            violation.pointer = format!("{}/{}", error.pointer, escape(property));
+            violation.pointer = pointer_of(error).into_owned();
             violation.message = format!("the required field `{property}` is missing");
             violation.expected = format!("a field `{property}`");
             let names: Vec<&str> = at
                 .as_object()
-                .map(|map| map.keys().map(String::as_str).collect())
+                .map(|map| map.keys().take(MAX_COMPARED).map(String::as_str).collect())
                 .unwrap_or_default();
             violation.received = if names.is_empty() {
                 "an empty object".into()
@@ -360,8 +408,9 @@ pub(crate) fn parse_violation(
     fault: &ParseFault,
     span: Span,
     near: &str,
-    max_depth: usize,
+    limits: Limits,
 ) -> Violation {
+    let Limits { depth: max_depth, values: max_values } = limits;
     let (code, message, expected, hint) = match &fault.fault {
         Fault::Syntax(what) => (
             Code::Syntax,
@@ -398,6 +447,12 @@ pub(crate) fn parse_violation(
             format!("the result is nested deeper than {max_depth} levels"),
             format!("at most {max_depth} levels"),
             "flatten the result",
+        ),
+        Fault::TooManyValues => (
+            Code::TooManyValues,
+            format!("the result has more than {max_values} values"),
+            format!("at most {max_values} values"),
+            "send fewer items, or write long lists to a file and name it",
         ),
         Fault::Trailing => (
             Code::Trailing,

@@ -4,46 +4,46 @@
 use super::bare_violation;
 use super::describe::{SpanResolver, excerpt, field_name};
 use super::select::{select, select_values};
+use super::walk::count_values;
+use super::Findings;
+use crate::capped::Capped;
 use crate::code::Code;
 use crate::contract::{CompiledRule, Contract};
-use crate::expr::{Evaluated, Expr, Type, to_cel};
+use crate::expr::{Evaluated, Expr, SharedMeter, Type, Variables, to_cel};
 use crate::json::escape;
 use crate::report::Violation;
-use cel::Value as CelValue;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
 /// The violations and warnings that rules produced.
 #[derive(Default)]
 pub(crate) struct RuleFindings {
-    pub(crate) violations: Vec<Violation>,
-    pub(crate) warnings: Vec<Violation>,
+    pub(crate) violations: Capped<Violation>,
+    pub(crate) warnings: Capped<Violation>,
 }
 
 /// Applies every rule whose fields have no schema violations and are known.
 pub(crate) fn apply(
     contract: &Contract,
     value: &Value,
-    existing: &[Violation],
+    existing: &Findings,
     unknown: &[String],
     spans: &SpanResolver<'_, '_>,
 ) -> RuleFindings {
     let mut findings = RuleFindings::default();
     let rules = contract.compiled_rules();
-    if rules.is_empty()
-        || (!existing.is_empty() && existing.iter().any(|violation| violation.pointer.is_empty()))
-    {
+    if rules.is_empty() || existing.concerns_root() {
         return findings;
     }
-    let result = to_cel(value, contract.ty(), contract.fields_read());
+    let result =
+        Variables::new("result", to_cel(value, contract.ty(), contract.fields_read()));
+    let meter = SharedMeter::default();
     for rule in rules {
         // A rule is skipped if a field that it reads is already invalid.
         let is_invalid = |read: &String| {
-            let root = format!("/{}", read.split('/').nth(1).unwrap_or_default());
-            let inside =
-                |pointer: &str| pointer == root || pointer.starts_with(&format!("{root}/"));
-            existing.iter().any(|violation| inside(&violation.pointer))
-                || unknown.iter().any(|pointer| inside(pointer))
+            let field = read.split('/').nth(1).unwrap_or_default();
+            existing.concerns_field(field)
+                || unknown.iter().any(|pointer| pointer.split('/').nth(1) == Some(field))
         };
         let roots: Vec<String> = match (&rule.rule.each, &rule.rule.unique) {
             (Some(pattern), _) | (None, Some(pattern)) => vec![pattern.clone()],
@@ -56,15 +56,44 @@ pub(crate) fn apply(
             apply_unique(rule, pattern, value, spans, &mut findings);
         } else if let Some(pattern) = &rule.rule.each {
             for (pointer, item) in select(value, pattern) {
+                meter.count(count_values(item));
+                if meter.is_exceeded() {
+                    break;
+                }
                 let item_value = to_cel(item, rule.item.as_ref().unwrap_or(&Type::Any), None);
-                let variables = [("result", result.clone()), ("item", item_value)];
-                apply_rule(rule, &pointer, item, &variables, spans, &mut findings);
+                let variables = result.with("item", item_value);
+                apply_rule(rule, &pointer, item, (&variables, &meter), spans, &mut findings);
             }
         } else {
-            apply_rule(rule, "", value, &[("result", result.clone())], spans, &mut findings);
+            apply_rule(rule, "", value, (&result, &meter), spans, &mut findings);
+        }
+        if meter.is_exceeded() {
+            // The rules that follow are not applied, so the result cannot be accepted.
+            let said = findings.violations.list().last().is_some_and(|last| {
+                last.code == Code::RuleFailed && last.rule.as_ref() == Some(&rule.rule.id)
+            });
+            if !said {
+                findings.violations.push(|| work_exceeded(rule, spans));
+            }
+            break;
         }
     }
     findings
+}
+
+/// The violation of a result for which the rules take too many steps.
+fn work_exceeded(rule: &CompiledRule, spans: &SpanResolver<'_, '_>) -> Violation {
+    let message = format!(
+        "the rules take more than 10,000,000 steps on this result; the last one was '{}'",
+        rule.rule.id
+    );
+    let mut violation = bare_violation(Code::WorkLimit, "", message);
+    violation.span = spans.value("");
+    violation.expected = "a result that the rules can check".into();
+    violation.received = "lists that are too long for them".into();
+    violation.hint = "send shorter lists, or write the rule with fewer nested loops".into();
+    violation.rule = Some(rule.rule.id.clone());
+    violation
 }
 
 fn apply_unique(
@@ -128,9 +157,9 @@ fn push(rule: &CompiledRule, mut violation: Violation, findings: &mut RuleFindin
     violation.rule = Some(rule.rule.id.clone());
     if rule.rule.warn {
         violation.code = Code::RuleWarning;
-        findings.warnings.push(violation);
+        findings.warnings.push(|| violation);
     } else {
-        findings.violations.push(violation);
+        findings.violations.push(|| violation);
     }
 }
 
@@ -138,12 +167,12 @@ fn apply_rule(
     rule: &CompiledRule,
     base: &str,
     value: &Value,
-    variables: &[(&str, CelValue)],
+    (variables, meter): (&Variables<'_>, &SharedMeter),
     spans: &SpanResolver<'_, '_>,
     findings: &mut RuleFindings,
 ) {
     if let Some(when) = &rule.when {
-        match when.test(variables) {
+        match when.test(variables, meter) {
             Evaluated::True => {}
             Evaluated::False => return,
             Evaluated::Failed(why) => {
@@ -175,7 +204,7 @@ fn apply_rule(
         }
     }
     if let Some(check) = &rule.check {
-        match check.test(variables) {
+        match check.test(variables, meter) {
             Evaluated::True => {}
             Evaluated::False => report_contradiction(rule, base, value, check, spans, findings),
             Evaluated::Failed(why) => report_failure(rule, base, check, &why, spans, findings),

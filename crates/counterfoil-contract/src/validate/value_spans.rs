@@ -2,6 +2,7 @@
 
 use crate::edit::OffsetMap;
 use crate::json::{self, Node};
+use crate::policy::Limits;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
@@ -63,7 +64,7 @@ impl<'t> ValueSpans<'t> {
         self.node
             .get_or_init(|| {
                 let Origin::Json { text, map } = &self.origin else { return None };
-                let mut node = json::parse(text, crate::policy::MAX_DEPTH, true).ok()?.node?;
+                let mut node = json::parse(text, Limits::of_depth(crate::policy::MAX_DEPTH), true).ok()?.node?;
                 node.relocate(&mut |start, end| map.range(start, end));
                 Some(node)
             })

@@ -1,6 +1,7 @@
 //! Walks a value along its type: fills in defaults, and finds unknown fields and placeholders that
 //! were left in.
 
+use crate::capped::{Capped, Entry};
 use crate::expr::{Field, Type};
 use crate::json::escape;
 use serde_json::Value;
@@ -55,27 +56,61 @@ pub(crate) struct FilledDefault {
     pub(crate) was_null: bool,
 }
 
-/// Fills fields that are missing, or null and may not be, with their defaults and adds them to
-/// `filled`.
-pub(crate) fn fill_defaults(value: &mut Value, ty: &Type, filled: &mut Vec<FilledDefault>) {
-    fill(value, ty, &ROOT, filled);
+impl Entry for FilledDefault {
+    fn bytes(&self) -> usize {
+        self.pointer.len()
+    }
 }
 
-fn fill(value: &mut Value, ty: &Type, path: &Path<'_>, filled: &mut Vec<FilledDefault>) {
+/// The defaults that were filled in.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Defaults {
+    pub(crate) filled: Capped<FilledDefault>,
+    /// How many of those that are not listed are required fields.
+    pub(crate) required_left_out: usize,
+    /// The number of values that were added.
+    pub(crate) values: usize,
+}
+
+/// Fills fields that are missing, or null and may not be, with their defaults and adds them to
+/// `defaults`. Ends when `max_values` were added.
+pub(crate) fn fill_defaults(
+    value: &mut Value,
+    ty: &Type,
+    max_values: usize,
+    defaults: &mut Defaults,
+) {
+    fill(value, ty, &ROOT, max_values, defaults);
+}
+
+fn fill(
+    value: &mut Value,
+    ty: &Type,
+    path: &Path<'_>,
+    max_values: usize,
+    defaults: &mut Defaults,
+) {
     match value {
         Value::Object(members) => {
             let Some(object) = ty.object() else { return };
             for (name, member) in members.iter_mut() {
                 if let Some(field) = object.fields.get(name) {
-                    fill(member, &field.ty, &path.key(name), filled);
+                    fill(member, &field.ty, &path.key(name), max_values, defaults);
                 }
             }
             for (name, field) in &object.fields {
                 if let Some(default) = &field.default
                     && members.get(name).is_none_or(|given| given.is_null() && !is_nullable(field))
                 {
+                    if defaults.values > max_values {
+                        return;
+                    }
+                    defaults.values += count_values(default);
                     let was_null = members.insert(name.clone(), default.clone()).is_some();
-                    filled.push(FilledDefault { pointer: path.key(name).pointer(), was_null });
+                    let listed = defaults
+                        .filled
+                        .push(|| FilledDefault { pointer: path.key(name).pointer(), was_null });
+                    defaults.required_left_out += usize::from(!listed && field.required);
                 }
             }
         }
@@ -86,7 +121,7 @@ fn fill(value: &mut Value, ty: &Type, path: &Path<'_>, filled: &mut Vec<FilledDe
                 return;
             };
             for (index, item) in items.iter_mut().enumerate() {
-                fill(item, item_type, &path.index(index), filled);
+                fill(item, item_type, &path.index(index), max_values, defaults);
             }
         }
         _ => {}
@@ -171,6 +206,15 @@ fn scan_value(
     }
 }
 
+/// The number of values in a value, the containers among them.
+pub(crate) fn count_values(value: &Value) -> usize {
+    1 + match value {
+        Value::Object(members) => members.values().map(count_values).sum(),
+        Value::Array(items) => items.iter().map(count_values).sum::<usize>(),
+        _ => 0,
+    }
+}
+
 /// The number of scalar values in a value.
 pub(crate) fn count_scalars(value: &Value) -> usize {
     match value {
@@ -244,8 +288,9 @@ mod tests {
             "c": {"type": ["string", "null"], "default": "x"}}});
         let ty = Type::from_schema(&schema);
         let mut value = json!({"list": [{}, {"a": 2, "x/y": 3}], "b": null, "c": null});
-        let mut filled = Vec::new();
-        fill_defaults(&mut value, &ty, &mut filled);
+        let mut defaults = Defaults::default();
+        fill_defaults(&mut value, &ty, 100, &mut defaults);
+        let filled = defaults.filled.list();
         let filled: Vec<(&str, bool)> =
             filled.iter().map(|one| (one.pointer.as_str(), one.was_null)).collect();
         assert_eq!(filled, [("/list/0/a", false), ("/b", true)]);

@@ -1,6 +1,7 @@
 //! The items of a list on one line of a block: `[a, b]`, or a JSON list.
 
-use crate::json;
+use crate::json::{self, Fault, ParseFault, Parsed};
+use crate::policy::Limits;
 use serde_json::Value;
 
 /// Why the value of a line is not clear.
@@ -16,6 +17,8 @@ pub(super) enum Unclear {
     EmptyItem,
     /// A comma is inside of brackets, so it may belong to an item.
     InnerComma,
+    /// It has more items than a result may have values.
+    TooMany,
     /// The value goes on in the lines below.
     Continued,
     /// There is no value on the line of the key, but there are lines below.
@@ -33,6 +36,7 @@ impl Unclear {
             Self::InnerComma => {
                 format!("it is not clear which commas of `{key}` are between items")
             }
+            Self::TooMany => format!("the list of `{key}` has too many items"),
             Self::Continued => format!("`{key}` goes on after its line"),
             Self::Below => format!("`{key}` has no value on its line, but there is text below it"),
         }
@@ -40,13 +44,15 @@ impl Unclear {
 }
 
 /// The items of a list in brackets.
-pub(super) fn items(text: &str, max_depth: usize) -> Result<Vec<Value>, Unclear> {
+pub(super) fn items(text: &str, limits: Limits) -> Result<Vec<Value>, Unclear> {
     let first = text.strip_prefix('[').unwrap_or(text).trim_start();
     if first.starts_with(['"', '{', '['])
-        && let Ok(parsed) = json::parse(text, max_depth, false)
-        && let Value::Array(items) = parsed.value
     {
-        return Ok(items);
+        match json::parse(text, limits, false) {
+            Ok(Parsed { value: Value::Array(items), .. }) => return Ok(items),
+            Err(ParseFault { fault: Fault::TooManyValues, .. }) => return Err(Unclear::TooMany),
+            _ => {}
+        }
     }
     let inner = inside(text)?;
     if inner.trim().is_empty() {
@@ -56,7 +62,11 @@ pub(super) fn items(text: &str, max_depth: usize) -> Result<Vec<Value>, Unclear>
         return Err(Unclear::Quotes);
     }
     let inner_commas = has_inner_comma(inner);
-    let items: Vec<&str> = inner.split(", ").map(str::trim).collect();
+    let items: Vec<&str> =
+        inner.split(", ").map(str::trim).take(limits.values.saturating_add(1)).collect();
+    if items.len() > limits.values {
+        return Err(Unclear::TooMany);
+    }
     if items.iter().any(|item| item.starts_with(['"', '\'', '“', '‘', '”'])) {
         return Err(Unclear::Quotes);
     }
@@ -108,34 +118,44 @@ pub(super) fn brackets_pair_up(text: &str) -> bool {
 
 /// Whether a separator is inside of quotes or of a pair of brackets.
 fn has_inner_comma(inner: &str) -> bool {
-    // The separators since each open bracket; a bracket that never closes is only text.
-    let mut open: Vec<(u8, bool)> = Vec::new();
+    // The open brackets; one that never closes is only text.
+    let mut open: Vec<u8> = Vec::new();
+    // How many of them, from the first on, have a separator inside.
+    let mut with_separator = 0;
+    let mut counts = [0_usize; 256];
     let mut quoted = false;
     let bytes = inner.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {
         match byte {
             b'"' => quoted = !quoted,
-            b'(' | b'[' | b'{' => open.push((*byte, false)),
+            b'(' | b'[' | b'{' => {
+                open.push(*byte);
+                counts[usize::from(*byte)] += 1;
+            }
             b')' | b']' | b'}' => {
                 let opener = match byte {
                     b')' => b'(',
                     b']' => b'[',
                     _ => b'{',
                 };
-                if let Some(index) = open.iter().rposition(|(kind, _)| *kind == opener) {
-                    let comma = open.drain(index..).any(|(_, comma)| comma);
-                    if comma {
-                        return true;
+                if counts[usize::from(opener)] == 0 {
+                    continue;
+                }
+                while let Some(kind) = open.pop() {
+                    counts[usize::from(kind)] -= 1;
+                    if kind == opener {
+                        break;
                     }
+                }
+                if with_separator > open.len() {
+                    return true;
                 }
             }
             b',' if bytes.get(at + 1) == Some(&b' ') => {
                 if quoted {
                     return true;
                 }
-                for (_, comma) in &mut open {
-                    *comma = true;
-                }
+                with_separator = open.len();
             }
             _ => {}
         }
@@ -165,7 +185,7 @@ mod tests {
             ("[it's late, don't]", json!(["it's late", "don't"])),
             ("[{\"a\": 1}, {\"b\": [2]}]", json!([{"a": 1}, {"b": [2]}])),
         ] {
-            assert_eq!(items(text, 8).map(Value::from), Ok(value), "{text}");
+            assert_eq!(items(text, Limits::of_depth(8)).map(Value::from), Ok(value), "{text}");
         }
     }
 
@@ -194,7 +214,7 @@ mod tests {
             ("[say \"a, b\", c]", Unclear::InnerComma),
             ("[x [a, b] y, z]", Unclear::InnerComma),
         ] {
-            assert_eq!(items(text, 8), Err(why), "{text}");
+            assert_eq!(items(text, Limits::of_depth(8)), Err(why), "{text}");
         }
     }
 }

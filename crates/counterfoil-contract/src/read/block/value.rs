@@ -3,6 +3,7 @@
 use super::list::{Unclear, brackets_pair_up, items};
 use crate::expr::Type;
 use crate::json;
+use crate::policy::Limits;
 use serde_json::{Number, Value};
 
 /// The value of a line.
@@ -25,9 +26,9 @@ pub(super) fn typed(
     text: &str,
     ty: Option<&Type>,
     strict: bool,
-    max_depth: usize,
+    limits: Limits,
 ) -> Result<Typed, Unclear> {
-    let Some(ty) = ty else { return Ok(untyped(text, max_depth).into()) };
+    let Some(ty) = ty else { return Ok(untyped(text, limits).into()) };
     if is_one_of(ty, text) {
         return Ok(Value::from(text).into());
     }
@@ -45,7 +46,7 @@ pub(super) fn typed(
     if let Some(item_type) = ty.items() {
         let item = |item: Value| typed_item(item, item_type);
         if text.starts_with('[') {
-            return match items(text, max_depth) {
+            return match items(text, limits) {
                 Ok(items) => Ok(Value::Array(items.into_iter().map(item).collect()).into()),
                 Err(Unclear::AfterList) if text_fits => Ok(Value::from(text).into()),
                 Err(why) => Err(why),
@@ -64,7 +65,7 @@ pub(super) fn typed(
             return Err(Unclear::Quotes);
         }
         if strict {
-            return Ok(untyped(text, max_depth).into());
+            return Ok(untyped(text, limits).into());
         }
         let value = Value::Array(vec![item(Value::from(unquoted(text)))]);
         return Ok(Typed { value, recorded: true });
@@ -73,10 +74,10 @@ pub(super) fn typed(
         return if text.starts_with('[') && !brackets_pair_up(text) {
             Err(Unclear::Brackets)
         } else {
-            Ok(untyped(text, max_depth).into())
+            Ok(untyped(text, limits).into())
         };
     }
-    Ok(scalar(text, ty).unwrap_or_else(|| untyped(text, max_depth)).into())
+    Ok(scalar(text, ty).unwrap_or_else(|| untyped(text, limits)).into())
 }
 
 /// A text that stands for nothing.
@@ -159,9 +160,9 @@ fn typed_item(item: Value, ty: &Type) -> Value {
 }
 
 /// A text as a value of its own: a boolean, nothing, an integer, a list, or the text.
-fn untyped(text: &str, max_depth: usize) -> Value {
+fn untyped(text: &str, limits: Limits) -> Value {
     if text.starts_with('[')
-        && let Ok(items) = items(text, max_depth)
+        && let Ok(items) = items(text, limits)
     {
         return Value::Array(items);
     }
@@ -203,7 +204,7 @@ fn words(text: &str) -> Value {
     let bare = unquoted(text);
     if bare == text
         && text.starts_with('"')
-        && let Ok(parsed) = json::parse(text, 1, false)
+        && let Ok(parsed) = json::parse(text, Limits::of_depth(1), false)
     {
         return parsed.value;
     }

@@ -1,0 +1,52 @@
+//! The time that one check may take. The work of every part is bounded by counters; the clock is
+//! the last resort, for what no counter foresees.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// The longest time that extraction and validation of one text may take.
+pub(crate) const MAX_CHECK_TIME: Duration = Duration::from_secs(60);
+
+/// The longest time that reading and compiling one contract may take.
+pub(crate) const MAX_COMPILE_TIME: Duration =
+    Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 2 });
+
+thread_local! {
+    /// When the check that runs on this thread must end. It is thread-local because the functions
+    /// that `cel` calls carry no state of their own.
+    static UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Runs something that must end within a time. Inside of something else, the earlier end counts.
+pub(crate) fn within<T>(limit: Duration, run: impl FnOnce() -> T) -> T {
+    let before = UNTIL.get();
+    let until = Instant::now().checked_add(limit);
+    UNTIL.set(before.map_or(until, |before| Some(until.map_or(before, |until| until.min(before)))));
+    let value = run();
+    UNTIL.set(before);
+    value
+}
+
+/// Whether the time is over. Ask at intervals: it reads the clock.
+pub(crate) fn is_over() -> bool {
+    UNTIL.get().is_some_and(|until| Instant::now() >= until)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_is_over_only_inside_and_the_earlier_end_counts() {
+        assert!(!is_over());
+        within(Duration::ZERO, || {
+            assert!(is_over());
+            within(Duration::from_secs(60), || assert!(is_over()));
+        });
+        within(Duration::from_secs(60), || {
+            assert!(!is_over());
+            within(Duration::ZERO, || assert!(is_over()));
+            assert!(!is_over());
+        });
+    }
+}
