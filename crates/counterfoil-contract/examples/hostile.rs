@@ -4,7 +4,12 @@
 //! `cargo run --release -p counterfoil-contract --example hostile -- MEGABYTES [NAME]` measures every
 //! shape, or the shape of that name alone: only then the peak memory is that of the shape.
 //! `-- --names` lists them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::cast_precision_loss)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    clippy::cast_precision_loss
+)]
 
 #[path = "../benches/support/shapes.rs"]
 mod shapes;
@@ -15,7 +20,8 @@ use std::time::Instant;
 fn peak_megabytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse().ok()).unwrap_or(0_u64) / 1024
+    line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse().ok()).unwrap_or(0_u64)
+        / 1024
 }
 
 /// The time that this thread has had a core, in ms, which other load does not change; the elapsed
@@ -24,6 +30,19 @@ fn thread_time(since: Instant) -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanoseconds: Option<f64> = told.and_then(|line| line.split(' ').next()?.parse().ok());
     nanoseconds.map_or_else(|| since.elapsed().as_secs_f64() * 1e3, |time| time / 1e6)
+}
+
+/// What serde_json takes for a megabyte of findings, in ms: tells how busy the machine is.
+fn reference() -> f64 {
+    let shape = shapes::shapes().into_iter().find(|shape| shape.name == "findings").unwrap();
+    let text = shape.text(1 << 20);
+    let time = || {
+        let since = Instant::now();
+        let start = thread_time(since);
+        drop(serde_json::from_str::<serde_json::Value>(&text).unwrap());
+        thread_time(since) - start
+    };
+    (0..5).map(|_| time()).fold(f64::INFINITY, f64::min)
 }
 
 fn main() {
@@ -41,13 +60,15 @@ fn main() {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let text = shape.text((megabytes * 1_048_576.0) as usize);
         let contract = shapes::contract(shape.contract);
+        let reference = reference();
         let since = Instant::now();
         let start = thread_time(since);
         let report = contract.check(&text);
         let elapsed = thread_time(since) - start;
         println!(
-            "{:>9.1} ms/MB {:>6} MB  {:<40} {:<8} {:?} {:?} {} violations {} warnings",
+            "{:>9.1} ms/MB {:>7.1} x serde_json {:>6} MB  {:<40} {:<8} {:?} {:?} {} violations {} warnings",
             elapsed / (text.len() as f64 / 1_048_576.0),
+            elapsed / (text.len() as f64 / 1_048_576.0) / reference,
             peak_megabytes(),
             shape.name,
             shape.contract,

@@ -7,6 +7,7 @@
 
 use crate::expr::Type;
 use crate::policy::Policy;
+use crate::work;
 use std::collections::HashMap;
 
 /// The number of objects and lists around the result in which it is still recognised.
@@ -137,6 +138,7 @@ impl AttemptKeys {
 
     /// How much a piece of JSON, whole or broken, resembles the result.
     pub(crate) fn likeness(&self, json: &str) -> Likeness {
+        work::count_text(json.len());
         let mut scan = KeyScan { keys: self, best: Likeness::Unrelated, values: Values::default() };
         scan.run(json, 0);
         if scan.best == Likeness::Attempt && scan.values.are_placeholders() {

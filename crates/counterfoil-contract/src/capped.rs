@@ -86,6 +86,7 @@ impl<T> Capped<T> {
     }
 
     /// How many entries are only counted.
+    #[cfg(test)]
     pub(crate) fn left_out(&self) -> usize {
         self.left_out
     }

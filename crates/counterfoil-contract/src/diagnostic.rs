@@ -36,8 +36,9 @@ pub fn render(report: &Report, name: &str, text: &str, style: Style) -> String {
     for violation in report.violations.iter().take(MAX_SHOWN) {
         out.push_str(&render_violation(violation, name, text, style));
     }
-    if report.violations.len() > MAX_SHOWN {
-        let _ = writeln!(out, "  … and {} more violations\n", report.violations.len() - MAX_SHOWN);
+    let more = report.violations.len().saturating_sub(MAX_SHOWN) + report.left_out.violations;
+    if more > 0 {
+        let _ = writeln!(out, "  … and {more} more violations\n");
     }
     for warning in report.warnings.iter().take(MAX_SHOWN) {
         out.push_str(&render_violation(warning, name, text, style));
@@ -75,17 +76,17 @@ pub fn summary(report: &Report) -> String {
             format!(
                 "rejected: {}, {}{stage}",
                 report.contract,
-                count(report.violations.len(), "violation")
+                count(report.violations.len() + report.left_out.violations, "violation")
             )
         }
         Status::Absent => format!("absent: {}, no result in the text", report.contract),
     };
     let provenance = &report.provenance;
     for (number, noun) in [
-        (provenance.repairs.len(), "repair"),
-        (provenance.coercions.len(), "coercion"),
-        (report.warnings.len(), "warning"),
-        (report.rejected_items.len(), "item left out"),
+        (provenance.repairs.len() + report.left_out.repairs, "repair"),
+        (provenance.coercions.len() + report.left_out.coercions, "coercion"),
+        (report.warnings.len() + report.left_out.warnings, "warning"),
+        (report.rejected_items.len() + report.left_out.rejected_items, "item left out"),
     ] {
         if number > 0 {
             let _ = write!(

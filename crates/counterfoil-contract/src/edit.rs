@@ -1,6 +1,7 @@
 //! Repairs as edits of the text: each says which bytes are replaced by what. Applying the recorded
 //! edits to the raw text gives the strict JSON that was parsed, so every repair can be reproduced.
 
+use crate::work;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use strum::IntoStaticStr;
@@ -83,6 +84,8 @@ pub(crate) fn sort_edits(edits: &mut Vec<Edit>, end: usize) {
 /// Applies edits, sorted by position and not overlapping, to `text`, whose first byte has offset
 /// `base`.
 pub fn apply(text: &str, base: usize, edits: &[Edit]) -> String {
+    work::count_text(text.len());
+    work::count(edits.len());
     let mut out = String::with_capacity(text.len() + edits.len() * 2);
     let mut at = 0;
     for edit in edits {

@@ -48,9 +48,9 @@ pub use check::{Checked, ExprProblem, check};
 #[cfg(feature = "rules")]
 pub(crate) use eval::{Evaluated, Expr, Variables, to_cel};
 #[cfg(feature = "rules")]
-pub(crate) use meter::SharedMeter;
-#[cfg(feature = "rules")]
 pub use expression::{EvaluationError, Expression};
+#[cfg(feature = "rules")]
+pub(crate) use meter::SharedMeter;
 #[cfg(feature = "rules")]
 pub use scope::{Facts, Proof, Scope};
 pub(crate) use types::MAX_SCHEMA_PARTS;

@@ -362,7 +362,8 @@ impl<'c> Extractor<'c> {
     fn strict_value_at(&self, offset: usize) -> Option<StrictValue> {
         let after = self.strict_values.partition_point(|value| value.start <= offset);
         let value = self.strict_values[after.checked_sub(1)?];
-        let is_strict = offset < value.end() && self.unparsable.binary_search(&value.start).is_err();
+        let is_strict =
+            offset < value.end() && self.unparsable.binary_search(&value.start).is_err();
         is_strict.then_some(value)
     }
 

@@ -10,8 +10,9 @@ pub(crate) use beginning::{Beginning, parse_beginning};
 pub(crate) use duplicates::duplicate_keys;
 pub(crate) use node::{Children, Members, Node};
 
-use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 use crate::policy::Limits;
+use crate::work;
+use jiter::{Jiter, JiterError, JiterErrorType, JsonErrorType, Peek};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
@@ -89,6 +90,7 @@ impl Open {
 
 /// Parses exactly one JSON value, with optional whitespace around it.
 pub(crate) fn parse(text: &str, limits: Limits, with_nodes: bool) -> Result<Parsed, ParseFault> {
+    work::count_text(text.len());
     Reader::new(text, limits, with_nodes).read(&mut Vec::new())
 }
 

@@ -11,6 +11,7 @@ use crate::code::Code;
 use crate::edit::{self, Edit, OffsetMap, RepairKind};
 use crate::extract::doubt::Refusal;
 use crate::extract::prose;
+use crate::extract::repair::MAX_EDITS;
 use crate::json::{self, Fault, ParseFault};
 use crate::policy::Policy;
 use crate::report::Violation;
@@ -144,6 +145,15 @@ pub(crate) fn refusal_violation(
         Refusal::Truncated { at } => {
             let fault = ParseFault { fault: Fault::Truncated, at: *at };
             syntax_violation(source, &fault, end, policy)
+        }
+        Refusal::TooMany { at } => {
+            let message = format!("the result needs more than {MAX_EDITS} repairs");
+            let mut violation = bare_violation(Code::WorkLimit, "", message);
+            violation.span = Some(source.span(*at, end));
+            violation.expected = "JSON that needs few repairs".into();
+            violation.received = "more repairs than the limit".into();
+            violation.hint = "write strict JSON, or a shorter result".into();
+            violation
         }
         Refusal::Ambiguous(found) => {
             let [first, second] = &found.readings;

@@ -180,6 +180,10 @@ pub struct LeftOut {
     /// Of the defaults.
     #[serde(skip_serializing_if = "is_zero")]
     pub defaults: usize,
+    /// The number of values of a result that is so large that only its first error against the
+    /// schema is listed, and the others are not counted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub values: usize,
 }
 
 impl LeftOut {
@@ -275,8 +279,9 @@ impl Entry for Repair {
 
 /// The repairs among the edits, with their spans.
 pub(crate) fn repairs(edits: &[Edit], source: &Source<'_>) -> Capped<Repair> {
-    let mut cursor = source.cursor();
     let mut repairs = Capped::default();
+    let Some(first) = edits.first() else { return repairs };
+    let mut cursor = source.cursor(first.start);
     for edit in edits.iter().filter(|edit| edit.kind != RepairKind::QuotePrefix) {
         repairs.push(|| Repair {
             kind: edit.kind,

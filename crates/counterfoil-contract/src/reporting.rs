@@ -39,7 +39,7 @@ pub(crate) fn build_report(
     outcome: ValidationOutcome,
     mut provenance: Provenance,
 ) -> Report {
-    let mut left_out = LeftOut::default();
+    let mut left_out = LeftOut { values: outcome.values_left_out, ..LeftOut::default() };
     (provenance.coercions, left_out.coercions) = outcome.coercions.into_parts();
     let (defaults, defaults_left_out) = outcome.defaults.into_parts();
     provenance.defaults = defaults.into_iter().map(|one| one.pointer).collect();

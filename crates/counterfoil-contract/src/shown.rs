@@ -303,7 +303,11 @@ fn each_value(text: &str, mut visit: impl FnMut(&Value)) {
         let parsed = if quoted {
             let depth = read::quote_depth_at(&source, found.start);
             let edits = read::quote_edits(&source, found.start, found.end, depth);
-            json::parse(&crate::edit::apply(raw, found.start, &edits), Limits::of_depth(MAX_DEPTH), false)
+            json::parse(
+                &crate::edit::apply(raw, found.start, &edits),
+                Limits::of_depth(MAX_DEPTH),
+                false,
+            )
         } else {
             json::parse(raw, Limits::of_depth(MAX_DEPTH), false)
         };

@@ -1,6 +1,7 @@
 //! A window of the raw text that knows its position in the whole. Every reported span is a byte
 //! range of the whole text, even when only a window of it is in memory.
 
+use crate::work;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
@@ -132,8 +133,10 @@ impl<'t> Source<'t> {
         let at = self.floor(offset.saturating_sub(self.base()));
         if self.lookups.get() < LOOKUPS_BEFORE_INDEX {
             self.lookups.set(self.lookups.get() + 1);
+            work::count_text(at);
             return self.position.after(&self.text[..at]);
         }
+        work::count_text(INDEX_STRIDE / 2);
         let index = self.index.get_or_init(|| self.build_index());
         let known =
             index.partition_point(|known| known.offset <= self.base() + at).saturating_sub(1);
@@ -160,9 +163,9 @@ impl<'t> Source<'t> {
         Span { start, end, line: place.line, column: place.column }
     }
 
-    /// A cursor for lookups in the order of the text.
-    pub(crate) fn cursor(&self) -> Cursor<'_, 't> {
-        Cursor { source: self, last: self.position }
+    /// A cursor for lookups in the order of the text, from an offset on.
+    pub(crate) fn cursor(&self, from: usize) -> Cursor<'_, 't> {
+        Cursor { source: self, last: self.position(from) }
     }
 
     fn floor(&self, mut at: usize) -> usize {
@@ -185,6 +188,7 @@ impl Cursor<'_, '_> {
     pub(crate) fn span(&mut self, start: usize, end: usize) -> Span {
         let from = self.last.offset - self.source.base();
         let to = self.source.floor(start.saturating_sub(self.source.base())).max(from);
+        work::count_text(to - from);
         self.last = self.last.after(&self.source.text[from..to]);
         Span { start, end, line: self.last.line, column: self.last.column }
     }

@@ -69,6 +69,8 @@ pub(crate) struct ValidationOutcome {
     pub(crate) filled: Vec<String>,
     pub(crate) unwrapped: Vec<String>,
     pub(crate) salvaged: Salvaged,
+    /// The number of values, if only the first schema error is listed.
+    pub(crate) values_left_out: usize,
 }
 
 impl ValidationOutcome {
@@ -90,6 +92,13 @@ pub(crate) enum Detail {
     /// All violations and warnings.
     Full,
 }
+
+/// A value that may have more errors than this gets only its first one listed, which takes a fraction
+/// of the time and memory.
+const MAX_SCHEMA_ERRORS: usize = 250_000;
+
+/// A value that may have more errors than this is not coerced.
+const MAX_COERCED_ERRORS: usize = 1_500_000;
 
 /// Validates a parsed value against a contract.
 pub(crate) fn validate(
@@ -119,17 +128,22 @@ pub(crate) fn validate(
     #[cfg(not(feature = "rules"))]
     let validator = contract.validator();
     let mut valid = validator.is_valid(&value);
-    if !valid && violations.is_empty() {
-        coerce::coerce(contract, policy, &mut value, &mut coercions);
-        if !coercions.is_empty() {
-            fill_defaults(&mut value, &mut defaults);
+    let mut known_errors = None;
+    let max_errors = if valid { 0 } else { walk::max_errors(&value, contract.ty()) };
+    if !valid && violations.is_empty() && max_errors <= MAX_COERCED_ERRORS {
+        if detail == Detail::Probe && !coerce::may_help(contract, policy, &value) {
+            return ValidationOutcome { stage: Some(Stage::Validation), ..Default::default() };
         }
-        valid = validator.is_valid(&value);
+        let errors = coerce::coerce(contract, policy, &mut value, &mut coercions);
+        if coercions.is_empty() {
+            known_errors = errors.filter(|_| std::ptr::eq(validator, contract.validator()));
+        } else {
+            fill_defaults(&mut value, &mut defaults);
+            valid = validator.is_valid(&value);
+        }
     }
-    let rejected = || ValidationOutcome {
-        stage: Some(Stage::Validation),
-        ..ValidationOutcome::default()
-    };
+    let rejected =
+        || ValidationOutcome { stage: Some(Stage::Validation), ..ValidationOutcome::default() };
     if detail == Detail::Probe && (!valid || !violations.is_empty()) {
         return rejected();
     }
@@ -153,7 +167,13 @@ pub(crate) fn validate(
     }
     let scan = walk::scan_fields(&value, contract.ty(), policy.placeholders);
     if !valid {
-        let errors = schema_error::flatten_errors(validator.iter_errors(&value));
+        let errors = if max_errors > MAX_SCHEMA_ERRORS {
+            found.leave_out_values(walk::count_values(&value));
+            schema_error::flatten_errors(validator.validate(&value).err())
+        } else {
+            known_errors
+                .unwrap_or_else(|| schema_error::flatten_errors(validator.iter_errors(&value)))
+        };
         // What could not be read is reported once.
         let unread = found.pointers();
         let placeholders: HashSet<&str> = scan.placeholders.iter().map(String::as_str).collect();
@@ -207,10 +227,12 @@ pub(crate) fn validate(
     }
     warnings.leave_out(defaults.required_left_out);
     let accepted = found.is_empty();
-    let salvaged = if accepted { Salvaged::default() } else { salvage(&value, &found, &policy.salvage) };
+    let salvaged =
+        if accepted { Salvaged::default() } else { salvage(&value, &found, &policy.salvage) };
     ValidationOutcome {
         value,
         stage: (!accepted).then_some(stage),
+        values_left_out: found.values_left_out(),
         violations: found.in_order(),
         warnings,
         coercions,

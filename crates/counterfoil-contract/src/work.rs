@@ -12,6 +12,9 @@ pub(crate) const MAX_COMPILE_TIME: Duration =
     Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 2 });
 
 thread_local! {
+    /// The steps of the work on this thread, for tests that compare texts of different lengths.
+    static STEPS: Cell<u64> = const { Cell::new(0) };
+
     /// When the check that runs on this thread must end. It is thread-local because the functions
     /// that `cel` calls carry no state of their own.
     static UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -25,6 +28,24 @@ pub(crate) fn within<T>(limit: Duration, run: impl FnOnce() -> T) -> T {
     let value = run();
     UNTIL.set(before);
     value
+}
+
+/// Counts steps of work: values that are visited, names that are compared, pieces of text that are
+/// read.
+pub(crate) fn count(steps: usize) {
+    STEPS.set(STEPS.get().wrapping_add(steps as u64));
+}
+
+/// Counts the steps of reading a text.
+pub(crate) fn count_text(bytes: usize) {
+    count(bytes / 64 + 1);
+}
+
+/// Runs something and returns how many steps it took.
+pub(crate) fn counted<T>(run: impl FnOnce() -> T) -> (T, u64) {
+    let before = STEPS.get();
+    let value = run();
+    (value, STEPS.get().wrapping_sub(before))
 }
 
 /// Whether the time is over. Ask at intervals: it reads the clock.

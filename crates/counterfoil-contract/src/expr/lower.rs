@@ -3,9 +3,7 @@
 
 use super::library::{MATCHES, MEMBER_OR_NULL, SUM_OF_NUMBERS};
 use super::loops::appended_mut;
-use super::meter::{
-    METER_COLLECTED, METER_CONTAINER, METER_JOINED, METER_OPERAND, METER_RANGE,
-};
+use super::meter::{METER_COLLECTED, METER_CONTAINER, METER_JOINED, METER_OPERAND, METER_RANGE};
 use cel::Program;
 use cel::common::ast::{CallExpr, EntryExpr, Expr as Ast, IdedExpr, LiteralValue, operators as op};
 use std::collections::BTreeSet;
@@ -123,8 +121,17 @@ fn meter_operands(call: &mut CallExpr) -> bool {
     let function = match call.func_name.as_str() {
         op::ADD => METER_JOINED,
         op::EQUALS | op::NOT_EQUALS if call.args.iter().any(is_small) => return false,
-        op::EQUALS | op::NOT_EQUALS | op::LESS | op::LESS_EQUALS | op::GREATER
-        | op::GREATER_EQUALS | "contains" | "endsWith" | "size" | "string" | "bytes" => METER_OPERAND,
+        op::EQUALS
+        | op::NOT_EQUALS
+        | op::LESS
+        | op::LESS_EQUALS
+        | op::GREATER
+        | op::GREATER_EQUALS
+        | "contains"
+        | "endsWith"
+        | "size"
+        | "string"
+        | "bytes" => METER_OPERAND,
         _ => return false,
     };
     let mut is_changed = false;
@@ -140,7 +147,9 @@ fn meter_operands(call: &mut CallExpr) -> bool {
 /// The number of parts of an expression. The bodies of loops inside of it are counted there.
 fn count_parts(expr: &IdedExpr) -> usize {
     1 + match &expr.expr {
-        Ast::Call(call) => call.target.as_deref().into_iter().chain(&call.args).map(count_parts).sum(),
+        Ast::Call(call) => {
+            call.target.as_deref().into_iter().chain(&call.args).map(count_parts).sum()
+        }
         Ast::Select(select) => count_parts(&select.operand),
         Ast::List(list) => list.elements.iter().map(count_parts).sum(),
         Ast::Map(map) => {

@@ -8,9 +8,12 @@ use cel::common::types::{CelInt, CelList, CelMap, CelString};
 use cel::common::value::{CowVal, Val};
 use std::cell::Cell;
 
-/// The maximum number of steps: one for each part of the body of a loop in each iteration, for each
-/// list item and for each 64 bytes of text that a function or an operator reads.
+/// The maximum number of steps: one for each four parts of the body of a loop in each iteration, for
+/// each list item and for each 64 bytes of text that a function or an operator reads.
 const MAX_STEPS: usize = 10_000_000;
+
+/// So many parts of the body of a loop are one step.
+const PARTS_OF_A_STEP: i64 = 4;
 
 /// The clock is read after so many steps.
 const STEPS_BETWEEN_LOOKS: usize = 100_000;
@@ -80,7 +83,8 @@ pub(super) fn count_steps(count: usize) -> Result<(), ExecutionError> {
     let before = usage.steps;
     usage.steps = usage.steps.saturating_add(count);
     USAGE.set(usage);
-    let is_late = || usage.steps / STEPS_BETWEEN_LOOKS > before / STEPS_BETWEEN_LOOKS && work::is_over();
+    let is_late =
+        || usage.steps / STEPS_BETWEEN_LOOKS > before / STEPS_BETWEEN_LOOKS && work::is_over();
     if usage.steps.saturating_add(usage.earlier_steps) > MAX_STEPS || is_late() {
         return Err(ExecutionError::function_error(
             METER_RANGE,
@@ -98,15 +102,16 @@ pub(super) fn count_text_read(bytes: usize) -> Result<(), ExecutionError> {
 /// The internal function that wraps the range of a loop.
 pub(super) const METER_RANGE: &str = "@meter_range";
 
-/// Counts the items of a list or an object, each as many times as the body of the loop has parts,
-/// and returns the value unchanged.
+/// Counts the items of a list or an object, each with the parts of the body of the loop, and returns
+/// the value unchanged.
 pub(super) fn meter_range<'b, 'v>(
     args: Vec<CowVal<'b, 'v>>,
 ) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let [range, parts] = arguments(args)?;
     let size = range.as_sizer().map_or(0, |sizer| *sizer.size().inner());
     let parts = parts.downcast_ref::<CelInt>().map_or(1, |parts| *parts.inner());
-    let steps = size.saturating_add(1).saturating_mul(parts.max(1));
+    let steps =
+        size.saturating_add(1).saturating_mul((parts.saturating_add(3) / PARTS_OF_A_STEP).max(1));
     count_steps(usize::try_from(steps).unwrap_or(usize::MAX))?;
     Ok(range)
 }

@@ -1,7 +1,7 @@
 //! Types of values, derived from a JSON Schema.
 
-use serde_json::{Map, Value};
 use crate::work;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;

@@ -18,6 +18,8 @@ pub(crate) enum Refusal {
     Truncated { at: usize },
     /// Two repairs give two different values.
     Ambiguous(Ambiguity),
+    /// It needs more repairs than the limit.
+    TooMany { at: usize },
 }
 
 /// A place that can be read in two ways. Offsets are those of the whole text.

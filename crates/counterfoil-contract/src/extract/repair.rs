@@ -18,6 +18,15 @@ use crate::edit::{Edit, RepairKind, sort_edits};
 /// Bytes at the start of a line that are read to find quote markers and fences.
 const LINE_HEAD: usize = 64;
 
+/// The most edits of one value, and the most strings that are looked into for edits.
+pub(crate) const MAX_EDITS: usize = 1_000_000;
+
+/// The most brackets that are open at once. What is deeper is no JSON that anyone reads.
+const MAX_OPEN: usize = 1 << 17;
+
+/// The most values inside of one that is not JSON which are tried on their own, the last ones.
+const MAX_INNER: usize = 1 << 16;
+
 /// The outcome of a repair from one opening bracket.
 #[derive(Debug)]
 pub(crate) enum Attempt {
@@ -105,6 +114,8 @@ pub(crate) struct Repairer<'w> {
     /// The last word without quotes that was taken as a value.
     last_bare: Option<usize>,
     doubt: Option<Doubt>,
+    /// There are more edits than the limit.
+    too_many: bool,
     /// Whether what is open at the end of the text is closed.
     accept_truncated: bool,
     pub(crate) examined: u64,
@@ -135,6 +146,7 @@ impl<'w> Repairer<'w> {
             quoted_key: false,
             last_bare: None,
             doubt: None,
+            too_many: false,
             accept_truncated: false,
             examined: 0,
         }
@@ -157,6 +169,11 @@ impl<'w> Repairer<'w> {
             Ok((end, edits))
         });
         let attempt = match found {
+            Ok((end, _)) if self.too_many => Attempt::Refused {
+                end: base + end,
+                edits: Vec::new(),
+                refusal: Refusal::TooMany { at: start },
+            },
             Ok((end, edits)) => match self.doubt {
                 None => Attempt::Done { end: base + end, edits },
                 Some(doubt) => self.refused(doubt, base + end, edits),
@@ -178,7 +195,9 @@ impl<'w> Repairer<'w> {
             },
             Err(Stop::Fail(at)) => {
                 let resume = self.last_string.map_or(at.max(from + 1), |quote| quote + 1);
-                let inner = self.scratch.closed.iter().map(|start| base + start).collect();
+                let closed = &self.scratch.closed;
+                let last = &closed[closed.len().saturating_sub(MAX_INNER)..];
+                let inner = last.iter().map(|start| base + start).collect();
                 Attempt::Failed { at: base + at, resume: base + resume, inner }
             }
         };
@@ -205,6 +224,11 @@ impl<'w> Repairer<'w> {
             self.examined += (text.end - text.start) as u64;
             let before = edits.len();
             let escape = text_edits(text, bytes, base, &mut edits);
+            if edits.len() > MAX_EDITS {
+                self.too_many = true;
+                edits.clear();
+                break;
+            }
             if let Some(mid) = escape {
                 self.doubt(DoubtKind::Escape, text.start, mid, text.end);
             }
@@ -260,6 +284,11 @@ impl<'w> Repairer<'w> {
             }
             let Some(byte) = self.window.get(at)? else { return self.finish(state, at) };
             self.examined += 1;
+            if self.scratch.texts.len() + self.scratch.edits.len() > MAX_EDITS {
+                self.too_many = true;
+                self.scratch.texts.clear();
+                self.scratch.edits.clear();
+            }
             let in_object = self.scratch.stack.last().is_some_and(|frame| frame.object);
             match (state, byte) {
                 // A key without a value.
@@ -294,6 +323,9 @@ impl<'w> Repairer<'w> {
                     state = State::Value;
                 }
                 (State::Colon, _) => return Err(Stop::Fail(at)),
+                (State::Value, b'{' | b'[') if self.scratch.stack.len() >= MAX_OPEN => {
+                    return Err(Stop::Fail(at));
+                }
                 (State::Value, b'{' | b'[') => {
                     state = self.open(at);
                     at += 1;

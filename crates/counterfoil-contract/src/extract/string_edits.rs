@@ -1,6 +1,7 @@
 //! The edits that turn a string of the text into a JSON string.
 
 use super::closing_quote::Quote;
+use super::repair::MAX_EDITS;
 use crate::edit::{Edit, RepairKind};
 use std::borrow::Cow;
 
@@ -41,7 +42,11 @@ pub(crate) fn text_edits(
         }
     }
     let (mut at, end) = (text.start + text.open, text.end - text.close);
-    while at < end {
+    // One edit more than the limit shows that there are too many.
+    while at < end && edits.len() <= MAX_EDITS {
+        let mut push = |kind, start: usize, end: usize, replacement: Cow<'static, str>| {
+            edits.push(Edit { kind, start: base + start, end: base + end, replacement });
+        };
         match bytes[at] {
             b'\\' => {
                 let length = escape_length(&bytes[at..end]);

@@ -297,7 +297,7 @@ impl Extractor<'_> {
         let mut named: Vec<&Candidate> = others.into_iter().rev().take(MAX_PASSED_OVER).collect();
         named.push(&picked.found);
         named.sort_by_key(|found| (found.start, found.end));
-        let mut cursor = source.cursor();
+        let mut cursor = source.cursor(named.first().map_or(source.base(), |found| found.start));
         for found in named {
             let span = found.span().unwrap_or_else(|| cursor.span(found.start, found.end));
             if std::ptr::eq(found, &raw const picked.found) {

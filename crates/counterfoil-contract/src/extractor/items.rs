@@ -81,8 +81,7 @@ fn attempts(contract: &Contract, shown: &Shown, source: &Source<'_>) -> (Vec<Out
     let mut outside = Outside::default();
     let mut strict = StrictScan::new(0);
     loop {
-        let is_done =
-            strict.feed(source.bytes(), source.base(), true, &|key| keys.may_know(key));
+        let is_done = strict.feed(source.bytes(), source.base(), true, &|key| keys.may_know(key));
         outside.add_json(&mut strict, contract, Some(shown), source);
         if is_done {
             break;

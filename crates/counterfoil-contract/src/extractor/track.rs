@@ -100,7 +100,10 @@ impl Candidates {
     }
 
     /// The first one that is remembered and for which `is_before` does not hold.
-    pub(crate) fn first_not(&self, is_before: impl FnMut(&Candidate) -> bool) -> Option<&Candidate> {
+    pub(crate) fn first_not(
+        &self,
+        is_before: impl FnMut(&Candidate) -> bool,
+    ) -> Option<&Candidate> {
         self.last.get(self.last.partition_point(is_before))
     }
 

@@ -1,6 +1,7 @@
 //! The extents of the values of a parsed text.
 
 use super::unescape;
+use crate::work;
 use std::cell::OnceCell;
 
 /// The extent of a value in the text that was parsed, with those of its children.
@@ -44,9 +45,12 @@ impl Members {
     /// The last member with a key.
     fn get(&self, key: &str) -> Option<&Node> {
         if self.list.len() <= MAX_SEARCHED {
+            work::count(self.list.len());
             return self.list.iter().rev().find(|(name, _)| name == key).map(|(_, node)| node);
         }
+        work::count(self.list.len().ilog2() as usize);
         let sorted = self.sorted.get_or_init(|| {
+            work::count(self.list.len());
             let mut sorted: Vec<usize> = (0..self.list.len()).collect();
             // Stable, so that of equal keys the last is the last.
             sorted.sort_by_key(|index| self.list[*index].0.as_str());

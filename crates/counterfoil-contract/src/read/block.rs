@@ -16,6 +16,7 @@ use crate::source::{Source, Span};
 use crate::validate::{
     Detail, ParsedValue, Salvaged, ValueSpans, bare_violation, excerpt, validate,
 };
+use crate::work;
 use lines::{Entry, Line};
 use list::Unclear;
 use serde_json::{Map, Value};
@@ -236,6 +237,7 @@ impl<'r, 't> BlockReader<'r, 't> {
     /// What the value of an entry says about the lines below it.
     fn below(&self, entry: &Entry<'_>) -> Below {
         let text = entry.value;
+        work::count_text(text.len());
         let open = text.is_empty()
             || (text.starts_with('[') && !list::brackets_pair_up(text))
             || (text.starts_with('"') && text.matches('"').count() % 2 == 1);
@@ -281,8 +283,10 @@ impl<'r, 't> BlockReader<'r, 't> {
         };
         if why == Unclear::TooMany {
             let limit = self.policy.max_values;
-            let violation =
-                || Violation { pointer: pointer.clone(), ..too_many_values(limit, self.source.span(extent.0, extent.1)) };
+            let violation = || Violation {
+                pointer: pointer.clone(),
+                ..too_many_values(limit, self.source.span(extent.0, extent.1))
+            };
             self.violations.push(violation);
             return Value::from("");
         }

@@ -342,8 +342,9 @@ pub fn repair(contract: &Contract, report: &Report, delivery: Delivery) -> Strin
     for violation in violations.iter().take(MAX_VIOLATIONS) {
         let _ = writeln!(text, "- {}", violation_line(violation));
     }
-    if violations.len() > MAX_VIOLATIONS {
-        let _ = writeln!(text, "- and {} more of the same kind", violations.len() - MAX_VIOLATIONS);
+    let more = violations.len().saturating_sub(MAX_VIOLATIONS) + report.left_out.violations;
+    if more > 0 {
+        let _ = writeln!(text, "- and {more} more of the same kind");
     }
     let request = if asks {
         "Send the result once more, as you mean it. Do not repeat the work."
@@ -378,7 +379,8 @@ fn is_about_text(violation: &Violation) -> bool {
 /// The reply to an agent that submitted an invalid result through a tool: all violations with the
 /// expected and received values, and the request to submit the whole result again.
 pub fn resubmit(report: &Report, tool: &str) -> String {
-    let (count, contract) = (report.violations.len(), &report.contract);
+    let count = report.violations.len() + report.left_out.violations;
+    let contract = &report.contract;
     let mut text = match report.status {
         Status::Accepted => {
             return format!("The result satisfies {contract}; there is nothing to correct.\n");

@@ -2,13 +2,13 @@
 //! another one: an absolute path inside the workspace, a line 0. They are driven by validation errors, so a valid value is
 //! never changed. Each change is recorded, and nothing is rounded or dropped.
 
-use super::schema_error::{SchemaErrorKind, flatten_errors};
+use super::schema_error::{SchemaError, SchemaErrorKind, flatten_errors};
 use super::select::select;
 use crate::capped::Capped;
 use crate::contract::Contract;
 use crate::expr::Type;
 use crate::json::escape;
-use crate::policy::{Framing, Policy, Rename};
+use crate::policy::{Coerce, Framing, Policy, Rename};
 use crate::report::Coercion;
 use serde_json::{Number, Value};
 
@@ -16,21 +16,38 @@ use serde_json::{Number, Value};
 /// then to have its item converted.
 const MAX_ROUNDS: usize = 4;
 
-/// Applies the coercions that the policy allows.
+/// Whether a coercion may make a value valid, by its first error: listing all of them takes long.
+pub(crate) fn may_help(contract: &Contract, policy: &Policy, value: &Value) -> bool {
+    if policy.strict {
+        return false;
+    }
+    if policy.coerce != Coerce::None || contract.framing() == Framing::OutputBlock {
+        return true;
+    }
+    let Err(first) = contract.validator().validate(value) else { return true };
+    let is_hopeless = |error: &SchemaError| {
+        use SchemaErrorKind::{Enum, Missing, Type};
+        matches!(error.kind, Missing(_) | Type(_) | Enum(_))
+    };
+    !flatten_errors([first]).iter().any(is_hopeless)
+}
+
+/// Applies the coercions that the policy allows. Returns the errors of the value that is left, if
+/// they are known.
 pub(crate) fn coerce(
     contract: &Contract,
     policy: &Policy,
     value: &mut Value,
     record: &mut Capped<Coercion>,
-) {
+) -> Option<Vec<SchemaError>> {
     if policy.strict {
-        return;
+        return None;
     }
     let block = contract.framing() == Framing::OutputBlock;
     for _ in 0..MAX_ROUNDS {
         let errors = flatten_errors(contract.validator().iter_errors(value));
         let mut changed = false;
-        for error in errors {
+        for error in &errors {
             let all = policy.coerce.allows(&error.pointer);
             changed |= match &error.kind {
                 SchemaErrorKind::Missing(property) => {
@@ -52,9 +69,10 @@ pub(crate) fn coerce(
             };
         }
         if !changed {
-            return;
+            return Some(errors);
         }
     }
+    None
 }
 
 /// Renames fields as the contract's `rename` policy says, where the target field is missing.
@@ -83,7 +101,12 @@ fn replace(target: &mut Value, pointer: &str, new: Value, record: &mut Capped<Co
 }
 
 /// Renames an object key that differs from the required one only in case.
-fn rename_key(root: &mut Value, pointer: &str, wanted: &str, record: &mut Capped<Coercion>) -> bool {
+fn rename_key(
+    root: &mut Value,
+    pointer: &str,
+    wanted: &str,
+    record: &mut Capped<Coercion>,
+) -> bool {
     let Some(Value::Object(map)) = root.pointer_mut(pointer) else { return false };
     let mut same: Vec<String> =
         map.keys().filter(|key| key.eq_ignore_ascii_case(wanted)).cloned().collect();
@@ -229,7 +252,12 @@ fn number(text: &str) -> Option<Number> {
     if grouped { text.replace(',', "").parse().ok() } else { None }
 }
 
-fn recase(root: &mut Value, pointer: &str, allowed: &[Value], record: &mut Capped<Coercion>) -> bool {
+fn recase(
+    root: &mut Value,
+    pointer: &str,
+    allowed: &[Value],
+    record: &mut Capped<Coercion>,
+) -> bool {
     let Some(value) = root.pointer_mut(pointer) else { return false };
     let Some(text) = value.as_str() else { return false };
     let mut same = allowed

@@ -5,6 +5,7 @@ use super::pointer_set::PointerSet;
 use crate::capped::Capped;
 use crate::code::Code;
 use crate::report::Violation;
+use crate::work;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -22,6 +23,8 @@ pub(crate) struct Findings {
     others: Option<Vec<String>>,
     /// Whether there are violations whose pointers are not known.
     is_incomplete: bool,
+    /// The number of values, if only the first error is listed.
+    values_left_out: usize,
 }
 
 impl Findings {
@@ -35,6 +38,7 @@ impl Findings {
             is_root: false,
             others: keep_pointers.then(Vec::new),
             is_incomplete: false,
+            values_left_out: 0,
         };
         found.append(parsed);
         found
@@ -60,7 +64,18 @@ impl Findings {
         self.is_incomplete |= left_out > 0;
     }
 
+    /// Notes that the value is so large that only its first error is listed.
+    pub(super) fn leave_out_values(&mut self, values: usize) {
+        self.values_left_out = values;
+        self.is_incomplete = true;
+    }
+
+    pub(super) fn values_left_out(&self) -> usize {
+        self.values_left_out
+    }
+
     fn note(&mut self, pointer: &str) {
+        work::count_text(pointer.len());
         Rc::make_mut(&mut self.pointers).insert(pointer);
         match pointer.split('/').nth(1) {
             None => self.is_root = true,

@@ -16,6 +16,11 @@ impl PointerSet {
         self.hashes.insert(self.state.hash_one(pointer));
     }
 
+    /// The hash of a pointer in this set.
+    pub(crate) fn hash(&self, pointer: &str) -> u64 {
+        self.state.hash_one(pointer)
+    }
+
     /// Whether the pointer is in the set.
     pub(crate) fn contains(&self, pointer: &str) -> bool {
         !self.hashes.is_empty() && self.hashes.contains(&self.state.hash_one(pointer))

@@ -1,11 +1,11 @@
 //! Applies the rules of a contract, which express what a schema cannot: conditional requirements,
 //! contradictions between fields, unique ids.
 
+use super::Findings;
 use super::bare_violation;
 use super::describe::{SpanResolver, excerpt, field_name};
 use super::select::{select, select_values};
 use super::walk::count_values;
-use super::Findings;
 use crate::capped::Capped;
 use crate::code::Code;
 use crate::contract::{CompiledRule, Contract};
@@ -35,8 +35,7 @@ pub(crate) fn apply(
     if rules.is_empty() || existing.concerns_root() {
         return findings;
     }
-    let result =
-        Variables::new("result", to_cel(value, contract.ty(), contract.fields_read()));
+    let result = Variables::new("result", to_cel(value, contract.ty(), contract.fields_read()));
     let meter = SharedMeter::default();
     for rule in rules {
         // A rule is skipped if a field that it reads is already invalid.

@@ -70,7 +70,9 @@ fn item_end(root: &Value, list: &str, pointer: &str) -> Option<usize> {
                 let is_plain = token == "0" || !token.starts_with(['0', '+']);
                 items.get(token.parse::<usize>().ok().filter(|_| is_plain)?)?
             }
-            Value::Object(members) if wanted.is_none_or(|wanted| wanted == "*" || wanted == token) => {
+            Value::Object(members)
+                if wanted.is_none_or(|wanted| wanted == "*" || wanted == token) =>
+            {
                 members.get(unescape(token).as_ref())?
             }
             _ => return None,
@@ -88,11 +90,7 @@ pub(crate) fn innermost(lists: &[String]) -> impl Iterator<Item = &String> {
 
 /// A sort key that orders pointers as in the value: indexes numerically.
 fn sort_key(pointer: &str) -> Vec<(usize, &str)> {
-    pointer
-        .split('/')
-        .skip(1)
-        .map(|token| (token.parse().unwrap_or(usize::MAX), token))
-        .collect()
+    pointer.split('/').skip(1).map(|token| (token.parse().unwrap_or(usize::MAX), token)).collect()
 }
 
 /// The value without the rejected items. Inner lists are processed first, so that the indexes of
@@ -118,7 +116,8 @@ fn remove_items<'p>(value: &Value, rejected: impl Iterator<Item = &'p str>) -> V
                 });
             }
             Some(Value::Object(members)) => {
-                let names: HashSet<_> = rejected_tokens.iter().map(|token| unescape(token)).collect();
+                let names: HashSet<_> =
+                    rejected_tokens.iter().map(|token| unescape(token)).collect();
                 members.retain(|key, _| !names.contains(key.as_str()));
             }
             _ => {}

@@ -1,10 +1,12 @@
 //! Flattens the errors of the JSON Schema validator. For alternatives, only the errors of the
 //! branch that was most likely intended are kept.
 
+use super::pointer_set::PointerSet;
 use crate::json::escape;
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 
 /// One schema error, at a pointer.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,22 +41,39 @@ pub(crate) fn flatten_errors<'e>(
     for error in errors {
         flatten(&error, &mut found);
     }
-    let mut unique: Vec<SchemaError> = Vec::new();
-    let mut seen: std::collections::HashSet<String> = std::collections::HashSet::new();
-    let wrong_type: std::collections::HashSet<String> = found
-        .iter()
-        .filter(|error| matches!(error.kind, SchemaErrorKind::Type(_)))
-        .map(|error| error.pointer.clone())
-        .collect();
-    for error in found {
-        // A value of the wrong type also fails the enum; report it only once.
-        let is_redundant =
-            matches!(error.kind, SchemaErrorKind::Enum(_)) && wrong_type.contains(&error.pointer);
-        if !is_redundant && seen.insert(format!("{} {:?}", error.pointer, error.kind)) {
-            unique.push(error);
+    let mut wrong_type = PointerSet::default();
+    if found.iter().any(|error| matches!(error.kind, SchemaErrorKind::Enum(_))) {
+        for error in &found {
+            if matches!(error.kind, SchemaErrorKind::Type(_)) {
+                wrong_type.insert(&error.pointer);
+            }
         }
     }
-    unique
+    // Most errors are the only one of their value, so kinds are compared only where they are not.
+    let mut once: HashMap<u64, bool> = HashMap::with_capacity(found.len());
+    for error in &found {
+        let others = once.entry(wrong_type.hash(&error.pointer));
+        others.and_modify(|once| *once = false).or_insert(true);
+    }
+    let mut seen: HashSet<(u64, u64)> = HashSet::new();
+    found.retain(|error| {
+        // A value of the wrong type also fails the enum; report it only once.
+        if matches!(error.kind, SchemaErrorKind::Enum(_)) && wrong_type.contains(&error.pointer) {
+            return false;
+        }
+        let pointer = wrong_type.hash(&error.pointer);
+        once.get(&pointer) == Some(&true)
+            || seen.insert((pointer, kind_hash(&wrong_type, &error.kind)))
+    });
+    found
+}
+
+/// The hash of a kind of error.
+fn kind_hash(set: &PointerSet, kind: &SchemaErrorKind) -> u64 {
+    match kind {
+        SchemaErrorKind::Missing(field) => set.hash(field),
+        other => set.hash(&format!("{other:?}")),
+    }
 }
 
 fn flatten(error: &ValidationError<'_>, found: &mut Vec<SchemaError>) {

@@ -4,6 +4,7 @@
 use crate::capped::{Capped, Entry};
 use crate::expr::{Field, Type};
 use crate::json::escape;
+use crate::work;
 use serde_json::Value;
 
 /// A path in a value, as a linked list back to the root.
@@ -83,13 +84,7 @@ pub(crate) fn fill_defaults(
     fill(value, ty, &ROOT, max_values, defaults);
 }
 
-fn fill(
-    value: &mut Value,
-    ty: &Type,
-    path: &Path<'_>,
-    max_values: usize,
-    defaults: &mut Defaults,
-) {
+fn fill(value: &mut Value, ty: &Type, path: &Path<'_>, max_values: usize, defaults: &mut Defaults) {
     match value {
         Value::Object(members) => {
             let Some(object) = ty.object() else { return };
@@ -154,6 +149,7 @@ fn scan_value(
     placeholders: bool,
     scan: &mut FieldScan,
 ) {
+    work::count(1);
     match value {
         Value::Object(members) => {
             let object = ty.object();
@@ -213,6 +209,30 @@ pub(crate) fn count_values(value: &Value) -> usize {
         Value::Array(items) => items.iter().map(count_values).sum::<usize>(),
         _ => 0,
     }
+}
+
+/// The most errors that a value can have by a simple schema: one for each value, and one for each
+/// required field of each object.
+pub(crate) fn max_errors(value: &Value, ty: &Type) -> usize {
+    fn most_required(ty: &Type) -> usize {
+        let of_one = |ty: &Type| match ty {
+            Type::Object(object) => {
+                let own = object.fields.values().filter(|field| field.required).count();
+                object.fields.values().map(|field| most_required(&field.ty)).fold(own, usize::max)
+            }
+            Type::List(inner) | Type::Map(inner) => most_required(inner),
+            _ => 0,
+        };
+        ty.alternatives().iter().map(of_one).max().unwrap_or(0)
+    }
+    fn objects(value: &Value) -> usize {
+        match value {
+            Value::Object(members) => 1 + members.values().map(objects).sum::<usize>(),
+            Value::Array(items) => items.iter().map(objects).sum(),
+            _ => 0,
+        }
+    }
+    count_values(value).saturating_add(objects(value).saturating_mul(most_required(ty)))
 }
 
 /// The number of scalar values in a value.

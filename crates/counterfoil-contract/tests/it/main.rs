@@ -22,6 +22,8 @@ mod expressions;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod filled;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
+mod hostile;
+#[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod laws;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod quotations;

@@ -46,8 +46,7 @@ impl Unclear {
 /// The items of a list in brackets.
 pub(super) fn items(text: &str, limits: Limits) -> Result<Vec<Value>, Unclear> {
     let first = text.strip_prefix('[').unwrap_or(text).trim_start();
-    if first.starts_with(['"', '{', '['])
-    {
+    if first.starts_with(['"', '{', '[']) {
         match json::parse(text, limits, false) {
             Ok(Parsed { value: Value::Array(items), .. }) => return Ok(items),
             Err(ParseFault { fault: Fault::TooManyValues, .. }) => return Err(Unclear::TooMany),

@@ -224,7 +224,8 @@ mod tests {
 
     fn read(schema: &Value, text: &str, strict: bool) -> Result<(Value, bool), Unclear> {
         let ty = Type::from_schema(schema);
-        typed(text, Some(&ty), strict, 8).map(|typed| (typed.value, typed.recorded))
+        typed(text, Some(&ty), strict, Limits::of_depth(8))
+            .map(|typed| (typed.value, typed.recorded))
     }
 
     #[test]
@@ -245,7 +246,7 @@ mod tests {
             ("99999999999999999999", json!("99999999999999999999")),
             ("[open", json!("[open")),
         ] {
-            assert_eq!(untyped(text, 8), value, "{text}");
+            assert_eq!(untyped(text, Limits::of_depth(8)), value, "{text}");
         }
     }
 
