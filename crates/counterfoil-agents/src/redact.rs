@@ -5,10 +5,14 @@
 mod json;
 mod kinds;
 mod lines;
+mod lists;
 
 pub use kinds::compile_pattern;
 
-use kinds::{CONTEXT_FORMS, Kind, OWN_FORMS, SECRET_NAMES, is_distinctive, is_plausible};
+use kinds::{
+    AUTH_SCHEMES, CONTEXT_FORMS, Kind, LIST_OPENINGS, OWN_FORMS, SECRET_NAMES, is_distinctive,
+    is_plausible, trim_sentence,
+};
 use regex::{Regex, RegexSet};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,12 +29,7 @@ const MAX_KNOWN_VALUE_BYTES: usize = 4096;
 /// Redacts secrets in texts.
 #[derive(Clone)]
 pub struct Redactor {
-    /// Finds which patterns match a text at all.
-    any: RegexSet,
-    finders: Vec<Finder>,
-    names: Regex,
-    placeholder: Regex,
-    edges: Regex,
+    finders: Finders,
     /// Values that are secret everywhere, with their kinds.
     known: BTreeMap<String, &'static str>,
     /// Their total length in bytes.
@@ -43,6 +42,22 @@ pub struct Redactor {
     numbers: BTreeMap<String, usize>,
     /// The number of redactions of each kind.
     counts: BTreeMap<String, usize>,
+}
+
+/// The patterns of a redactor.
+#[derive(Clone)]
+struct Finders {
+    /// Finds which patterns match a text at all.
+    any: RegexSet,
+    all: Vec<Finder>,
+    /// The name of a field whose value is a secret.
+    names: Regex,
+    /// An item of a list after which a secret follows.
+    opening: Regex,
+    /// An item that stands between such an item and the secret.
+    scheme: Regex,
+    placeholder: Regex,
+    edges: Regex,
 }
 
 #[derive(Clone)]
@@ -86,6 +101,7 @@ impl Redactor {
         for (kinds, by_context) in [(OWN_FORMS.as_slice(), false), (CONTEXT_FORMS.as_slice(), true)]
         {
             for Kind { name, form, accepts } in kinds {
+                let form = &after_escapes(form);
                 let regex = Regex::new(form).map_err(|error| invalid(form, &error.to_string()))?;
                 finders.push(Finder { name, regex, accepts: *accepts, by_context });
             }
@@ -104,11 +120,15 @@ impl Redactor {
             RegexSet::new(all).map_err(|error| invalid("combined patterns", &error.to_string()))?;
         let own = |form: &str| Regex::new(form).map_err(|error| invalid(form, &error.to_string()));
         Ok(Self {
-            any,
-            finders,
-            names: own(SECRET_NAMES)?,
-            placeholder: own(r"\[redacted:[a-z-]+#[0-9]+\]")?,
-            edges: own(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")?,
+            finders: Finders {
+                any,
+                all: finders,
+                names: own(SECRET_NAMES)?,
+                opening: own(LIST_OPENINGS)?,
+                scheme: own(AUTH_SCHEMES)?,
+                placeholder: own(r"\[redacted:[a-z-]+#[0-9]+\]")?,
+                edges: own(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")?,
+            },
             known: BTreeMap::new(),
             known_bytes: 0,
             literal: None,
@@ -121,11 +141,11 @@ impl Redactor {
     /// Adds the values of variables with the names of secrets to the known values.
     pub fn learn_variables(&mut self, variables: impl IntoIterator<Item = (String, String)>) {
         for (name, value) in variables {
-            let value = value.trim();
+            let value = trim_sentence(value.trim());
             // An ordinary word would be redacted in every sentence.
             let is_ordinary_word =
                 value.len() < 8 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
-            if self.names.is_match(&name)
+            if self.finders.names.is_match(&name)
                 && is_plausible(value)
                 && value.len() >= 6
                 && !is_ordinary_word
@@ -139,9 +159,9 @@ impl Redactor {
     pub fn learn(&mut self, bytes: &[u8]) {
         let Ok(text) = std::str::from_utf8(bytes) else { return };
         let mut found = Vec::new();
-        json::visit_texts(text, &self.names, |inside, secret| {
+        json::visit_texts(text, &self.finders, |inside, secret| {
             if secret && is_plausible(inside) {
-                found.push((inside.to_owned(), "secret"));
+                found.push((trim_sentence(inside).to_owned(), "secret"));
             } else {
                 found.extend(self.spans(inside, RedactionLevel::Full).into_iter().filter_map(
                     |span| inside.get(span.at).map(|found| (found.to_owned(), span.kind)),
@@ -234,6 +254,8 @@ impl Redactor {
     }
 
     fn label(&mut self, secret: &str, kind: &str) -> String {
+        // The end of a sentence is not a part of the secret before it.
+        let secret = trim_sentence(secret);
         if let Some(label) = self.labels.get(secret) {
             return label.clone();
         }
@@ -248,7 +270,7 @@ impl Redactor {
     fn spans(&self, text: &str, level: RedactionLevel) -> Vec<Span> {
         let mut spans = Vec::new();
         let mut from = 0;
-        for taken in self.placeholder.find_iter(text) {
+        for taken in self.finders.placeholder.find_iter(text) {
             self.search(text, from..taken.start(), level, &mut spans);
             from = taken.end();
         }
@@ -272,8 +294,8 @@ impl Redactor {
                 Span { at: found.range(), kind }
             }));
         }
-        for index in self.any.matches(text) {
-            let Some(finder) = self.finders.get(index) else { continue };
+        for index in self.finders.any.matches(text) {
+            let Some(finder) = self.finders.all.get(index) else { continue };
             if finder.by_context && level == RedactionLevel::KnownForms {
                 continue;
             }
@@ -281,8 +303,12 @@ impl Redactor {
                 let named = ["s", "t", "u"].into_iter().find_map(|name| groups.name(name));
                 let one = if finder.name == "pattern" { groups.get(1) } else { named };
                 let secret = one.or_else(|| groups.get(0))?;
-                (finder.accepts)(secret.as_str())
-                    .then(|| Span { at: secret.range(), kind: finder.name })
+                let end = match finder.name {
+                    "pattern" => secret.end(),
+                    _ => secret.start() + trim_sentence(secret.as_str()).len(),
+                };
+                let at = secret.start()..end;
+                (finder.accepts)(&text[at.clone()]).then_some(Span { at, kind: finder.name })
             }));
         }
         // Overlapping spans are merged.
@@ -301,6 +327,7 @@ impl Redactor {
     /// Private keys from their first to their last line, or as far as they go if they are cut off.
     fn private_keys(&self, text: &str) -> Vec<Span> {
         let edges: Vec<(bool, Range<usize>)> = self
+            .finders
             .edges
             .captures_iter(text)
             .filter_map(|edge| Some((edge.get(1)?.as_str() == "BEGIN", edge.get(0)?.range())))
@@ -342,6 +369,50 @@ fn key_length(text: &str) -> usize {
 struct Span {
     at: Range<usize>,
     kind: &'static str,
+}
+
+/// A part of a string to remove, and the secret that it belongs to. Only the first part of a secret
+/// gets the placeholder.
+#[derive(Clone, Debug)]
+struct Cut {
+    at: Range<usize>,
+    secret: String,
+    kind: &'static str,
+    begins: bool,
+}
+
+impl Redactor {
+    /// A text without the parts of secrets. Of parts that overlap, the first one counts, as far as
+    /// both go.
+    fn apply_cuts(&mut self, text: &str, mut cuts: Vec<Cut>) -> String {
+        cuts.sort_by_key(|cut| (cut.at.start, std::cmp::Reverse(cut.at.end)));
+        let mut out = String::with_capacity(text.len());
+        let mut from = 0;
+        for cut in cuts {
+            if cut.at.start >= from {
+                out.push_str(text.get(from..cut.at.start).unwrap_or_default());
+                if cut.begins {
+                    let label = self.placeholder_for(&cut.secret, cut.kind);
+                    out.push_str(&label);
+                }
+            }
+            from = from.max(cut.at.end);
+        }
+        out.push_str(text.get(from..).unwrap_or_default());
+        out
+    }
+}
+
+/// A pattern that begins with a word boundary, which also begins after an escaped character: in JSON
+/// in a string, `\n` before a secret ends with a letter.
+fn after_escapes(form: &str) -> String {
+    let (flags, form) = match form.strip_prefix("(?i)") {
+        Some(form) => ("(?i)", form),
+        None => ("", form),
+    };
+    let Some(rest) = form.strip_prefix(r"\b") else { return format!("{flags}{form}") };
+    let named = if rest.contains("(?P<s>") { rest.to_owned() } else { format!("(?P<s>{rest})") };
+    format!(r"{flags}(?:\b|\\(?:[bfnrt]|u[0-9A-Fa-f]{{4}})){named}")
 }
 
 fn invalid(pattern: &str, why: &str) -> PatternError {

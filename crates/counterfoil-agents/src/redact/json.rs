@@ -2,8 +2,7 @@
 //! everything else stays unchanged.
 
 use super::kinds::is_plausible;
-use super::{RedactionLevel, Redactor};
-use regex::Regex;
+use super::{Cut, Finders, RedactionLevel, Redactor, lists};
 use serde::de::IgnoredAny;
 use std::ops::Range;
 
@@ -22,6 +21,8 @@ pub(super) struct Token {
     pub(super) secret: bool,
     /// The path of keys and indices.
     pub(super) path: String,
+    /// The list that it is an item of, and its index there.
+    pub(super) item: Option<(usize, usize)>,
 }
 
 /// Whether a text is a single JSON object or array.
@@ -30,24 +31,31 @@ pub(super) fn is_json(text: &str) -> bool {
 }
 
 /// The strings of a JSON text.
-pub(super) fn tokens(text: &str, names: &Regex) -> Vec<Token> {
+pub(super) fn tokens(text: &str, finders: &Finders) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut open: Vec<Level> = Vec::new();
+    let mut opened = 0;
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         match byte {
-            b'{' => open.push(Level {
-                object: true,
-                expects_key: true,
-                key: String::new(),
-                secret: false,
-                index: 0,
-            }),
+            b'{' => {
+                opened += 1;
+                open.push(Level {
+                    id: opened,
+                    object: true,
+                    expects_key: true,
+                    key: String::new(),
+                    secret: false,
+                    index: 0,
+                });
+            }
             b'[' => {
                 // The items of a list with the name of a secret are secrets.
                 let secret = open.last().is_some_and(|level| level.secret);
+                opened += 1;
                 open.push(Level {
+                    id: opened,
                     object: false,
                     expects_key: false,
                     key: String::new(),
@@ -72,7 +80,7 @@ pub(super) fn tokens(text: &str, names: &Regex) -> Vec<Token> {
                 let key = open.last().is_some_and(|level| level.expects_key);
                 if let Some(level) = open.last_mut().filter(|_| key) {
                     level.expects_key = false;
-                    level.secret = names.is_match(&decoded_text);
+                    level.secret = finders.names.is_match(&decoded_text);
                     level.key.clone_from(&decoded_text);
                 }
                 let secret = !key && open.last().is_some_and(|level| level.secret);
@@ -83,6 +91,10 @@ pub(super) fn tokens(text: &str, names: &Regex) -> Vec<Token> {
                     key,
                     secret,
                     path: path(&open),
+                    item: open
+                        .last()
+                        .filter(|level| !level.object)
+                        .map(|level| (level.id, level.index)),
                 });
                 at = end;
                 continue;
@@ -91,11 +103,14 @@ pub(super) fn tokens(text: &str, names: &Regex) -> Vec<Token> {
         }
         at += 1;
     }
+    lists::mark_secrets(&mut tokens, finders);
     tokens
 }
 
 /// An open object or list.
 struct Level {
+    /// Different for each object and list of a text.
+    id: usize,
     object: bool,
     expects_key: bool,
     key: String,
@@ -125,9 +140,13 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
 
 /// Redacts the strings of a JSON text.
 pub(super) fn redact(redactor: &mut Redactor, text: &str, level: RedactionLevel) -> String {
-    let tokens = tokens(text, &redactor.names);
-    let edits: Vec<Option<String>> =
-        tokens.iter().map(|token| redactor.redact_token(token, level)).collect();
+    let tokens = tokens(text, &redactor.finders);
+    let cuts = lists::find_cuts(redactor, &tokens, level);
+    let edits: Vec<Option<String>> = tokens
+        .iter()
+        .zip(cuts)
+        .map(|(token, cuts)| redactor.redact_cut_token(token, cuts, level))
+        .collect();
     replace_strings(text, &tokens, &edits, redactor)
 }
 
@@ -170,21 +189,38 @@ impl Redactor {
         self.redact(&token.text, level)
     }
 
+    /// The redacted text of a string, some parts of which belong to secrets that other strings
+    /// complete; none if it contains no secret.
+    pub(super) fn redact_cut_token(
+        &mut self,
+        token: &Token,
+        cuts: Vec<Cut>,
+        level: RedactionLevel,
+    ) -> Option<String> {
+        if cuts.is_empty() || self.is_secret(token, level) {
+            return self.redact_token(token, level);
+        }
+        // What is left may be a secret by the name of its field.
+        let text = self.apply_cuts(&token.text, cuts);
+        let rest = Token { text, ..token.clone() };
+        Some(self.redact_token(&rest, level).unwrap_or(rest.text))
+    }
+
     /// Whether the whole string is a secret, by the name of its field.
     pub(super) fn is_secret(&self, token: &Token, level: RedactionLevel) -> bool {
         level == RedactionLevel::Full
             && token.secret
             && is_plausible(&token.text)
             // A string with a placeholder was redacted before.
-            && !self.placeholder.is_match(&token.text)
+            && !self.finders.placeholder.is_match(&token.text)
     }
 }
 
 /// Visits the strings of the JSON in a text, with whether their fields have the names of secrets,
 /// and the text between.
-pub(super) fn visit_texts(text: &str, names: &Regex, mut visit: impl FnMut(&str, bool)) {
+pub(super) fn visit_texts(text: &str, finders: &Finders, mut visit: impl FnMut(&str, bool)) {
     if is_json(text) {
-        for token in tokens(text, names) {
+        for token in tokens(text, finders) {
             visit(&token.text, token.secret);
         }
         return;
@@ -192,7 +228,7 @@ pub(super) fn visit_texts(text: &str, names: &Regex, mut visit: impl FnMut(&str,
     for part in super::lines::parts(text) {
         match part {
             super::lines::Part::Json(line) => {
-                for token in tokens(line, names) {
+                for token in tokens(line, finders) {
                     visit(&token.text, token.secret);
                 }
             }

@@ -27,7 +27,7 @@ pub(super) struct Kind {
 }
 
 /// Secrets with a form of their own.
-pub(super) const OWN_FORMS: [Kind; 10] = [
+pub(super) const OWN_FORMS: [Kind; 23] = [
     Kind { name: "key", form: r"\bsk-ant-[A-Za-z0-9_-]{6,}", accepts: always },
     Kind { name: "key", form: r"\bsk-[A-Za-z0-9_-]{8,}", accepts: mixed },
     Kind {
@@ -52,6 +52,58 @@ pub(super) const OWN_FORMS: [Kind; 10] = [
         form: r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?",
         accepts: always,
     },
+    // Secret and restricted keys, and secrets of webhooks. Publishable keys (`pk_`) are public.
+    Kind {
+        name: "stripe-key",
+        form: r"\b(?:[sr]k_(?:org_)?(?:live|test|prod)_[A-Za-z0-9]{10,}|whsec_[A-Za-z0-9+/=_-]{16,})",
+        accepts: mixed_or_long,
+    },
+    Kind { name: "npm-token", form: r"\bnpm_[A-Za-z0-9]{30,}", accepts: always },
+    // A macaroon, in Base64.
+    Kind { name: "pypi-token", form: r"\bpypi-AgE[A-Za-z0-9_-]{16,}", accepts: always },
+    Kind { name: "huggingface-token", form: r"\b(?:hf|api_org)_[A-Za-z0-9]{24,}", accepts: always },
+    Kind {
+        name: "sendgrid-key",
+        form: r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+        accepts: always,
+    },
+    Kind { name: "digitalocean-token", form: r"(?i)\bdo[opr]_v1_[a-f0-9]{32,}", accepts: always },
+    // A key or an account, and the token of an account after its name.
+    Kind {
+        name: "twilio-key",
+        form: r"\b(?:AC[0-9a-f]{32}:[0-9a-f]{32}|(?:SK|AC)[0-9a-f]{32})\b",
+        accepts: always,
+    },
+    Kind {
+        name: "telegram-token",
+        form: r"\b(?:bot)?(?P<s>[0-9]{6,12}:[A-Za-z0-9_-]{32,40})",
+        accepts: telegram,
+    },
+    // A client secret of Entra ID.
+    Kind {
+        name: "azure-key",
+        form: r"(?:^|[^A-Za-z0-9_~.-])(?P<s>[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{30,40})",
+        accepts: always,
+    },
+    // Keys in connection strings, and signatures in links.
+    Kind {
+        name: "azure-key",
+        form: r"(?i)\b(?:Shared)?(?:Account|Access|Secret)Key\s*=\s*(?P<s>[A-Za-z0-9+/_-]{16,}={0,2})",
+        accepts: mixed,
+    },
+    Kind {
+        name: "azure-key",
+        form: r"[?&](?:amp;)?sig=(?P<s>[A-Za-z0-9%+/_-]{16,}={0,2})",
+        accepts: mixed,
+    },
+    // Keys with the signature of the service that issued them.
+    Kind { name: "azure-key", form: r"[A-Za-z0-9+/_-]{40,}={0,2}", accepts: has_azure_signature },
+    // Bech32, which people may write in small letters too.
+    Kind {
+        name: "age-key",
+        form: r"(?i)\bage-(?:secret-key-(?:[a-z0-9]{1,12}-)?|plugin-[a-z0-9+.-]{1,40}-)1[02-9ac-hj-np-z]{16,}",
+        accepts: always,
+    },
     Kind {
         name: "bearer",
         form: r"(?i)\bbearer\s+(?P<s>[A-Za-z0-9._~+/=-]{8,})",
@@ -65,7 +117,7 @@ pub(super) const OWN_FORMS: [Kind; 10] = [
 ];
 
 /// Secrets that are identified by the text before them.
-pub(super) const CONTEXT_FORMS: [Kind; 5] = [
+pub(super) const CONTEXT_FORMS: [Kind; 6] = [
     Kind {
         name: "authorization",
         form: r#"(?i)\b(?:proxy-)?authorization[\\"']*\s*[:=]\s*[\\"']*(?:(?:basic|bearer|token|digest|negotiate|apikey)\s+)?(?P<s>[^\s"'\\,;]{4,})"#,
@@ -91,6 +143,16 @@ pub(super) const CONTEXT_FORMS: [Kind; 5] = [
         ),
         accepts: is_plausible,
     },
+    // The argument after an option, on a command line or in a list of arguments.
+    Kind {
+        name: "secret",
+        form: concat!(
+            r"(?i)(?:^|[^A-Za-z0-9_-])--?[a-z0-9_-]*(?:",
+            names!(),
+            r#")[\\"']*(?:\s*,\s*|\s+(?:-\s+)?)[\\"']*(?P<s>[^\s"'\\,;(){}\[\]<>&|]{6,})"#
+        ),
+        accepts: mixed,
+    },
     // An unquoted value that is not an ordinary word.
     Kind {
         name: "secret",
@@ -106,6 +168,20 @@ pub(super) const CONTEXT_FORMS: [Kind; 5] = [
 /// The names of fields and variables with secret values. Not `pass` alone, which test reports use.
 pub(super) const SECRET_NAMES: &str = concat!("(?i)(?:", names!(), "|cookie|authorization)$");
 
+/// An item of a list after which a secret follows: an option, a header or an assignment.
+pub(super) const LIST_OPENINGS: &str = concat!(
+    "(?i)(?:^--?[a-z0-9][a-z0-9_.-]*(?:",
+    names!(),
+    "|cookie|authorization)|^--?(?:",
+    names!(),
+    r#"|cookie|authorization)|(?:"#,
+    names!(),
+    r#"|cookie|authorization)["']?\s*[:=]\s*["']?(?:(?:basic|bearer|token|digest|negotiate|apikey)\s*)?)$"#
+);
+
+/// The name of a way to authenticate, which stands before a secret.
+pub(super) const AUTH_SCHEMES: &str = "(?i)^(?:basic|bearer|digest|negotiate|apikey)$";
+
 fn always(_: &str) -> bool {
     true
 }
@@ -117,8 +193,53 @@ fn mixed(text: &str) -> bool {
         && text.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
-fn mixed_or_long(text: &str) -> bool {
+pub(super) fn mixed_or_long(text: &str) -> bool {
     mixed(text) || (is_plausible(text) && text.len() >= 24)
+}
+
+/// Whether a number and a text are the token of a bot, and not a time and a hash.
+fn telegram(text: &str) -> bool {
+    let hash = text.split_once(':').map(|(_, hash)| hash).unwrap_or_default();
+    hash.bytes().any(|byte| byte.is_ascii_uppercase())
+        && hash.bytes().any(|byte| byte.is_ascii_lowercase())
+        && hash.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// The signatures in keys of Azure, with the number of characters before and the numbers of
+/// characters after.
+const AZURE_SIGNATURES: [(&str, usize, &[usize]); 14] = [
+    ("+ASt", 76, &[6]),
+    ("ACDb", 76, &[6]),
+    ("+ABa", 76, &[6]),
+    ("+AMC", 76, &[6]),
+    ("+ASb", 33, &[6]),
+    ("+AEh", 33, &[6]),
+    ("+ARm", 33, &[6]),
+    ("AIoT", 33, &[6]),
+    ("AZEG", 33, &[6]),
+    ("AzFu", 44, &[6]),
+    ("AzSe", 42, &[6]),
+    ("AZDO", 76, &[4]),
+    ("+ACR", 42, &[6]),
+    ("JQQJ", 52, &[28, 30]),
+];
+
+/// Whether a key has the signature of a service of Azure in its place.
+fn has_azure_signature(text: &str) -> bool {
+    let text = text.trim_end_matches('=').as_bytes();
+    AZURE_SIGNATURES.iter().any(|(signature, before, after)| {
+        after.iter().any(|after| {
+            let at = text.len().checked_sub(signature.len() + after);
+            at.is_some_and(|at| at >= *before && text[at..].starts_with(signature.as_bytes()))
+        })
+    })
+}
+
+/// A value without the punctuation of the sentence that it ends.
+pub(super) fn trim_sentence(text: &str) -> &str {
+    let marks = ['.', ',', ';', ':', '!', '?', '…', '`', '*', '\u{201d}', '\u{2019}'];
+    let trimmed = text.trim_end_matches(marks);
+    if trimmed.is_empty() { text } else { trimmed }
 }
 
 /// Words in the place of a secret in examples, schemas and forms.

@@ -3,9 +3,8 @@
 //! consecutive events are also searched as one text.
 
 use super::json::{self, Token};
-use super::{RedactionLevel, Redactor};
+use super::{Cut, RedactionLevel, Redactor, lists};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// A part of a text.
 pub(super) enum Part<'t> {
@@ -41,11 +40,11 @@ pub(super) fn redact(redactor: &mut Redactor, text: &str, level: RedactionLevel)
     let lines: Vec<Vec<Token>> = parts
         .iter()
         .map(|part| match part {
-            Part::Json(line) => json::tokens(line, &redactor.names),
+            Part::Json(line) => json::tokens(line, &redactor.finders),
             Part::Text(_) => Vec::new(),
         })
         .collect();
-    let cuts = find_cuts(redactor, &lines, level);
+    let mut cuts = find_cuts(redactor, &lines, level);
     let mut out = String::with_capacity(text.len());
     for (line, part) in parts.iter().enumerate() {
         match part {
@@ -54,17 +53,14 @@ pub(super) fn redact(redactor: &mut Redactor, text: &str, level: RedactionLevel)
             }
             Part::Json(text) => {
                 let tokens = &lines[line];
+                let in_lists = lists::find_cuts(redactor, tokens, level);
                 let edits: Vec<Option<String>> = tokens
                     .iter()
+                    .zip(in_lists)
                     .enumerate()
-                    .map(|(index, token)| match cuts.get(&(line, index)) {
-                        Some(cuts) if !redactor.is_secret(token, level) => {
-                            // What is left may be a secret by the name of its field.
-                            let text = redactor.apply_cuts(&token.text, cuts);
-                            let rest = Token { text, ..token.clone() };
-                            Some(redactor.redact_token(&rest, level).unwrap_or(rest.text))
-                        }
-                        _ => redactor.redact_token(token, level),
+                    .map(|(index, (token, mut all))| {
+                        all.extend(cuts.remove(&(line, index)).unwrap_or_default());
+                        redactor.redact_cut_token(token, all, level)
                     })
                     .collect();
                 out.push_str(&json::replace_strings(text, tokens, &edits, redactor));
@@ -72,32 +68,6 @@ pub(super) fn redact(redactor: &mut Redactor, text: &str, level: RedactionLevel)
         }
     }
     out
-}
-
-/// A part of a string to remove, and the secret that it belongs to. Only the first part of a secret
-/// gets the placeholder.
-struct Cut {
-    at: Range<usize>,
-    secret: String,
-    kind: &'static str,
-    begins: bool,
-}
-
-impl Redactor {
-    fn apply_cuts(&mut self, text: &str, cuts: &[Cut]) -> String {
-        let mut out = String::with_capacity(text.len());
-        let mut from = 0;
-        for cut in cuts {
-            out.push_str(text.get(from..cut.at.start).unwrap_or_default());
-            if cut.begins {
-                let label = self.placeholder_for(&cut.secret, cut.kind);
-                out.push_str(&label);
-            }
-            from = cut.at.end;
-        }
-        out.push_str(text.get(from..).unwrap_or_default());
-        out
-    }
 }
 
 /// The secrets that span several lines, as cuts by line and string.

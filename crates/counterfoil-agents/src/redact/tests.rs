@@ -24,6 +24,17 @@ const PEM: &str = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq0aDNTZ5Tt
 const JWT: &str =
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U";
 
+const SENDGRID: &str = "SG.aBcDeFgHiJkLmNoPqRsTuV.aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456789-_aBcDe";
+const DIGITALOCEAN: &str =
+    "dop_v1_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+const TWILIO: &str = "AC0123456789abcdef0123456789abcdef:fedcba9876543210fedcba9876543210";
+const TELEGRAM: &str = "7012345678:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1";
+const AZURE_STORAGE: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+const AZURE_SIGNED: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KB+AStBekso1==";
+const AGE: &str = "AGE-SECRET-KEY-1QQPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQQPZRY9X8GF2TVDW0S3JN54KHC";
+
 /// A secret, what it is called, and a text around it.
 fn planted() -> Vec<(&'static str, &'static str, String)> {
     [
@@ -42,6 +53,33 @@ fn planted() -> Vec<(&'static str, &'static str, String)> {
         ("correct horse 1", "secret", "password: \"{}\""),
         ("s3cr3t-value", "secret", "DB_PASSWORD={}"),
         ("sid=9f8e7d6c5b4a; theme=1", "cookie", "Cookie: {}"),
+        ("sk_live_4eC39HqLyjWDarjtT1zdp7dc", "stripe-key", "STRIPE={}"),
+        ("rk_test_51Habcdefgh0123456789", "stripe-key", "({})"),
+        ("whsec_5WbX5kEWLlfzsGNjH64I8lOOqUB6e8FH", "stripe-key", "hook {}."),
+        ("npm_aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456789", "npm-token", "//registry/:x={}"),
+        ("pypi-AgEIcHlwaS5vcmcCJDZmNzk2ZmQ5LTA2ZWQtNGY", "pypi-token", "twine -p {}"),
+        ("hf_aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH", "huggingface-token", "login {}"),
+        ("api_org_aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH", "huggingface-token", "org {}"),
+        (SENDGRID, "sendgrid-key", "mail with {}."),
+        (DIGITALOCEAN, "digitalocean-token", "doctl {}"),
+        ("SK0123456789abcdef0123456789abcdef", "twilio-key", "key {}, please"),
+        (TWILIO, "twilio-key", "curl -u {} https://api.example"),
+        (TELEGRAM, "telegram-token", "https://api.telegram.org/bot{}/getMe"),
+        ("123456:ABC-DEF1234ghIkl-zyx57W2v1u123ew11", "telegram-token", "bot {}"),
+        ("abc8Q~defghijklmnopqrstuvwxyzABCDEFGH012", "azure-key", "client='{}'"),
+        (AZURE_STORAGE, "azure-key", "AccountName=x;AccountKey={};EndpointSuffix=core.windows.net"),
+        (
+            "QTlJ9kX2mB4vN6cZ8pL0wR3tY5uI7oA1sD2fG4hJ6kE=",
+            "azure-key",
+            "Endpoint=sb://x/;SharedAccessKey={}",
+        ),
+        (
+            "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8%3D",
+            "azure-key",
+            "https://x/y?sv=2020-08-04&sig={}",
+        ),
+        (AZURE_SIGNED, "azure-key", "the key is {}"),
+        (AGE, "age-key", "# created: today\n{}\n"),
         (PEM, "private-key", "before\n{}\nafter"),
     ]
     .into_iter()
@@ -70,6 +108,22 @@ fn what_only_speaks_of_secrets_stays() {
         "password: ********",
         "-----BEGIN CERTIFICATE-----\nMIIEpAIBAAKCAQEA7bq0aDNTZ5TtUBp8i4GzTqZ0Wn0l2M3a\n-----END CERTIFICATE-----",
         "commit 3093724fa1e5b2c6d7e8f9a0b1c2d3e4f5a6b7c8",
+        // Public keys, names, hashes and paths that look a little like the secrets of a service.
+        "pk_live_4eC39HqLyjWDarjtT1zdp7dc and sk_test_helper()",
+        "npm_config_registry npm_lifecycle_event npm_package_dependencies_typescript_version",
+        "pypi-agent-tools and pypi-AgE",
+        "hf_hub_download(hf_transfer=True)",
+        "SG.example.com SG.Library.Class",
+        "dop_v1_spec and do_v1_0123456789abcdef0123456789abcdef",
+        "SK0123456789ABCDEF0123456789ABCDEF SKU-12 AC0123 ACCESS",
+        "1699999999:3093724fa1e5b2c6d7e8f9a0b1c2d3e4f5a6b7c8 src/main.rs:120:14",
+        "FAQ~1 8Q~ a.b.cQ~",
+        "\"integrity\": \"sha512-Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==\"",
+        "https://example.com/?signature=none&sig=abc",
+        "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p",
+        "AGE-SECRET-KEY-1… is a secret, age-plugin-yubikey is a program",
+        "--token is an option, --no-password too; use --api-key when needed",
+        "[\"username\", \"password\", \"email\"]",
     ] {
         assert_eq!(plain(text), text);
     }
@@ -240,9 +294,10 @@ proptest! {
     }
 
     #[test]
-    fn no_planted_key_is_left(before in "[ a-z\"{}:,]{0,20}", after in "[ \"{}:,.]{0,20}", which in 0usize..9) {
+    fn no_planted_key_is_left(before in "[ a-z\"{}:,]{0,20}", after in "[ \"{}:,.]{0,20}", which in 0usize..35) {
         let (secret, _, _) = planted()[which].clone();
-        if OWN_FORMS.iter().take(8).any(|kind| Regex::new(kind.form).unwrap().is_match(secret)) {
+        let alone = redactor().spans(secret, RedactionLevel::KnownForms);
+        if alone.iter().any(|span| span.at == (0..secret.len())) {
             let text = format!("{before} {secret}{after}");
             let left = plain(&text);
             prop_assert!(!left.contains(secret), "{}", left);
@@ -257,4 +312,124 @@ fn what_is_left_of_a_cut_string_is_redacted_by_the_name_of_its_field() {
     let once = bytes(&(line("Authorization: Basic dXNlcjpwYXNz") + &line("{\\é\\")));
     assert_eq!(bytes(&once), once);
     assert!(!once.contains('é'), "{once}");
+}
+
+/// A list, and the list without its secrets.
+#[test]
+fn secrets_that_are_spread_over_the_items_of_a_list_are_seen() {
+    let gone = "[redacted:secret#1]";
+    for (list, expected) in [
+        // After an option, a header or an assignment, whatever the secret looks like.
+        (json!(["curl", "--token", "abcdef", "x"]), json!(["curl", "--token", gone, "x"])),
+        (json!(["--api-key", "plain words", "y"]), json!(["--api-key", gone, "y"])),
+        (json!(["-password", "hunter"]), json!(["-password", gone])),
+        (json!(["--db-password=", "hunter"]), json!(["--db-password=", gone])),
+        (json!(["Authorization:", "Bearer", "wxyz"]), json!(["Authorization:", "Bearer", gone])),
+        (
+            json!(["-H", "Authorization: Bearer", "wxyz"]),
+            json!(["-H", "Authorization: Bearer", gone]),
+        ),
+        (json!(["Cookie:", "sid is blue"]), json!(["Cookie:", gone])),
+        (
+            json!({"argv": [["env", "--secret", "abcdef"]]}),
+            json!({"argv": [["env", "--secret", gone]]}),
+        ),
+        // After a name alone, if it looks like one.
+        (json!(["Authorization", "abc123def"]), json!(["Authorization", gone])),
+        (json!(["bearer", "abc123def"]), json!(["bearer", gone])),
+        (json!(["username", "password", "email"]), json!(["username", "password", "email"])),
+        (json!(["Authorization", "Content-Type"]), json!(["Authorization", "Content-Type"])),
+        (json!(["--no-password", "plain"]), json!(["--no-password", "plain"])),
+        // Not across something that is not a string, nor over the end of the list.
+        (json!([["--token"], "abcdef"]), json!([["--token"], "abcdef"])),
+        (json!(["--token", {"a": "abcdef"}]), json!(["--token", {"a": "abcdef"}])),
+        // Cut into adjacent items.
+        (
+            json!(["x", "sk-a", "nt-api03-Zk3vQ9xY_w", "y"]),
+            json!(["x", "[redacted:key#1]", "", "y"]),
+        ),
+        (
+            json!(["ghp_16C7e42F292c6912", "E7710c838347", "Ae178B4a"]),
+            json!(["[redacted:github-token#1]", "", ""]),
+        ),
+        (
+            json!([
+                PEM.lines().next(),
+                PEM.lines().nth(1),
+                "abcd==",
+                "-----END RSA PRIVATE KEY-----"
+            ]),
+            json!(["[redacted:private-key#1]", "", "", ""]),
+        ),
+        // What follows a complete secret is not always a part of it.
+        (json!(["sk-ant-aaaaaa1", "README.md"]), json!(["[redacted:key#1]", "README.md"])),
+        (json!(["sk-ant-aaaaaa1", "build"]), json!(["[redacted:key#1]", "build"])),
+        (
+            json!(["sk-ant-aaaaaa1", "sk-ant-bbbbbb2"]),
+            json!(["[redacted:key#1]", "[redacted:key#2]"]),
+        ),
+        (
+            json!(["-H", "Cookie: sid=abc123", "https://h2.example"]),
+            json!(["-H", "Cookie: [redacted:cookie#1]", "https://h2.example"]),
+        ),
+    ] {
+        let expected = expected.to_string();
+        assert_eq!(bytes(&list.to_string()), expected);
+        assert_eq!(bytes(&expected), expected, "once is enough");
+        // The same as an event among other lines.
+        assert_eq!(bytes(&format!("first\n{list}\nlast\n")), format!("first\n{expected}\nlast\n"));
+    }
+}
+
+#[test]
+fn a_learnt_secret_is_seen_in_pieces() {
+    let mut redactor = redactor();
+    redactor.learn(b"{\"password\": \"hunter2hunter2\"}");
+    redactor.learn_variables([("MY_TOKEN".to_owned(), "open sesame now".to_owned())]);
+    for (list, expected) in [
+        (json!(["hunter2", "hunter2"]), json!(["[redacted:secret#1]", ""])),
+        (json!(["a hun", "ter2hun", "ter2 b"]), json!(["a [redacted:secret#1]", "", " b"])),
+        (json!(["say", "open", "sesame", "now"]), json!(["say", "[redacted:variable#1]", "", ""])),
+    ] {
+        let list = list.to_string();
+        let redacted = redactor.redact_bytes(list.as_bytes(), RedactionLevel::Full).unwrap();
+        assert_eq!(String::from_utf8(redacted).unwrap(), expected.to_string());
+    }
+}
+
+#[test]
+fn options_on_a_command_line_are_seen() {
+    for (text, secret) in [
+        ("deploy --token abc123 --force", "abc123"),
+        ("deploy --api-key 'k3y-value' now", "k3y-value"),
+        ("[\"deploy\", \"--password\", \"abc123\"]", "abc123"),
+        ("args:\n  - --token\n  - abc123\n", "abc123"),
+    ] {
+        assert_eq!(plain(text), text.replace(secret, "[redacted:secret#1]"));
+    }
+}
+
+#[test]
+fn the_end_of_a_sentence_is_not_learnt() {
+    for learnt in [
+        "Use DB_PASSWORD=s3cr3t-value.",
+        "Use `DB_PASSWORD=s3cr3t-value`.",
+        "Is it DB_PASSWORD=s3cr3t-value?",
+        "token: s3cr3t-value...",
+        "{\"password\": \"s3cr3t-value.\"}",
+        "send Bearer s3cr3t-value.",
+        "{\"argv\": [\"--token\", \"s3cr3t-value.\"]}",
+    ] {
+        let mut redactor = redactor();
+        redactor.learn(learnt.as_bytes());
+        for text in ["a s3cr3t-value b", "a s3cr3t-value.", "xs3cr3t-valuex"] {
+            let redacted = redactor.redact_text(text, RedactionLevel::Full);
+            let label = redacted.replace("[redacted:secret#1]", "[redacted:bearer#1]");
+            assert_eq!(label, text.replace("s3cr3t-value", "[redacted:bearer#1]"), "{learnt}");
+        }
+    }
+    let mut redactor = redactor();
+    redactor.learn_variables([("MY_TOKEN".to_owned(), "zebra-crossing.".to_owned())]);
+    let text = redactor.redact_text("zebra-crossing!", RedactionLevel::Full);
+    assert_eq!(text, "[redacted:variable#1]!");
 }
