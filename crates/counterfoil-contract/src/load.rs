@@ -1,5 +1,6 @@
 //! Contracts from text and from files.
 
+mod folder;
 #[cfg(feature = "yaml")]
 mod yaml;
 
@@ -14,6 +15,7 @@ use crate::registry::Registry;
 use crate::source::Source;
 use std::path::{Path, PathBuf};
 
+pub use folder::{Folder, FolderError};
 #[cfg(feature = "yaml")]
 pub use yaml::WriteYamlError;
 
@@ -21,8 +23,6 @@ pub use yaml::WriteYamlError;
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// JSON in a contract file may be nested this deep.
 const MAX_FILE_DEPTH: usize = 128;
-/// Folders nested deeper than this are not searched.
-const MAX_FOLDER_DEPTH: usize = 8;
 
 impl Definition {
     /// Reads a definition from JSON. `name` names it in errors.
@@ -144,37 +144,22 @@ fn syntax_error(name: &str, message: String, line: Option<usize>) -> LoadError {
 }
 
 fn contract_files(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
-    let mut files = Vec::new();
-    let mut open = vec![(folder.to_owned(), 0)];
-    while let Some((folder, depth)) = open.pop() {
-        let entries = std::fs::read_dir(&folder).map_err(|error| {
-            LoadError::one(
-                &folder.display().to_string(),
-                Problem::new(
-                    Code::ContractSyntax,
-                    "",
-                    format!("cannot read the folder: {error}"),
-                    "check the path",
-                ),
-            )
-        })?;
-        for entry in entries.flatten() {
-            let path = entry.path();
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() && depth < MAX_FOLDER_DEPTH {
-                open.push((path, depth + 1));
-            } else if kind.is_file()
-                && path
-                    .extension()
-                    .and_then(|extension| extension.to_str())
-                    .is_some_and(|extension| matches!(extension, "yaml" | "yml" | "json"))
-            {
-                files.push(path);
+    let refused = |error: FolderError| {
+        let (message, hint) = match &error {
+            FolderError::Unreadable(why) => {
+                (format!("cannot read the folder: {why}"), "check the path")
             }
-        }
-    }
-    files.sort();
-    Ok(files)
+            FolderError::LeadsOut { .. } => {
+                (error.to_string(), "links are followed only if they stay in the folder")
+            }
+        };
+        let name = folder.display().to_string();
+        LoadError::one(&name, Problem::new(Code::ContractSyntax, "", message, hint))
+    };
+    // A file is not taken for a folder with one file in it.
+    std::fs::read_dir(folder).map_err(|error| refused(error.into()))?;
+    let files = Folder::new(folder).contract_files(Path::new("")).map_err(refused)?;
+    Ok(files.into_iter().map(|file| folder.join(file)).collect())
 }
 
 fn read_text(path: &Path) -> Result<String, String> {

@@ -2,9 +2,11 @@
 
 use counterfoil_flow::{Event, Rendered, Rendering, RunState, Workflow, artifacts, rendered_by};
 use counterfoil_workspace::atomic_write;
-use counterfoil_workspace::path::is_strictly_inside;
+use counterfoil_workspace::path::{is_strictly_inside, resolve_for_writing};
+use rustix::fs::OFlags;
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// How often a write is tried.
@@ -98,7 +100,7 @@ pub(crate) fn publish(
     prior: PriorWrite,
 ) -> Result<(), (String, String)> {
     for (at, artifact) in rendered.iter().enumerate() {
-        let path = inside(repo, &artifact.path).map_err(|why| (artifact.path.clone(), why))?;
+        inside(repo, &artifact.path).map_err(|why| (artifact.path.clone(), why))?;
         let lines = |rendered: &[Rendered]| -> Vec<String> {
             let same = rendered.iter().filter(|one| one.append && one.path == artifact.path);
             same.map(|one| one.text.clone()).collect()
@@ -109,6 +111,8 @@ pub(crate) fn publish(
             continue;
         }
         let written = with_tries(|| {
+            // Agents can put a link there: it is not followed out of the repository.
+            let path = resolve_for_writing(repo, Path::new(&artifact.path))?;
             if artifact.append {
                 append(&path, &lines(rendered), prior)
             } else {
@@ -163,7 +167,14 @@ fn append(path: &Path, texts: &[String], prior: PriorWrite) -> std::io::Result<(
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let mut file = std::fs::OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    // The file may have become a link since its place was resolved.
+    let no_follow = OFlags::NOFOLLOW.bits().cast_signed();
+    let mut file = std::fs::OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .custom_flags(no_follow)
+        .open(path)?;
     let mut existing = 0;
     if prior == PriorWrite::Perhaps {
         let max: u64 = texts.iter().map(|text| text.len() as u64).sum();

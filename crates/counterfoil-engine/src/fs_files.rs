@@ -1,77 +1,80 @@
 //! Reads the files of a workflow from a folder.
 
+use counterfoil_contract::load::{Folder, FolderError};
 use counterfoil_flow::{FileError, Files};
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The maximum size of a file.
 const MAX_FILE_BYTES: u64 = 8 << 20;
-/// The maximum depth of folders to search.
-const MAX_DEPTH: usize = 8;
 
-/// The files of a folder, by paths relative to it.
+/// The files of a folder, by paths relative to it. Symbolic links are followed if they stay in the
+/// folder.
 #[derive(Clone, Debug)]
 pub struct FsFiles {
     root: PathBuf,
+    named: Option<String>,
 }
 
 impl FsFiles {
     /// Reads files below this folder.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self { root: root.into(), named: None }
+    }
+
+    /// Reads the file with this name wherever a link leads: a person named it.
+    #[must_use]
+    pub fn with_named(self, name: &str) -> Self {
+        Self { named: Some(name.to_owned()), ..self }
+    }
+
+    /// The place of a file, with all links resolved.
+    fn resolve(&self, path: &str) -> Result<PathBuf, FileError> {
+        if self.named.as_deref() == Some(path) {
+            return self.root.join(path).canonicalize().map_err(|error| error.to_string().into());
+        }
+        Folder::new(&self.root).resolve(Path::new(path)).map_err(|error| reason(&error))
     }
 }
 
 impl Files for FsFiles {
     fn read(&self, path: &str) -> Result<String, FileError> {
-        let path = self.root.join(path);
-        let meta = std::fs::metadata(&path).map_err(|error| error.to_string())?;
+        // NONBLOCK: opening a pipe would block. NOFOLLOW: the file may have become a link since.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(self.resolve(path)?, flags, Mode::empty());
+        let file = File::from(opened.map_err(|error| std::io::Error::from(error).to_string())?);
+        let meta = file.metadata().map_err(|error| error.to_string())?;
         if meta.is_dir() {
             return Err("it is a folder".into());
         }
-        // Opening a pipe would block.
         if !meta.is_file() {
             return Err("it is not a regular file".into());
         }
-        if meta.len() > MAX_FILE_BYTES {
+        let mut text = String::new();
+        let read = file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text);
+        let too_large = meta.len().max(text.len() as u64) > MAX_FILE_BYTES;
+        if too_large {
             return Err(format!("it has {} bytes, more than {MAX_FILE_BYTES}", meta.len()).into());
         }
-        std::fs::read_to_string(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::InvalidData => "it is not UTF-8".into(),
+        read.map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidData => FileError::from("it is not UTF-8"),
             _ => error.to_string().into(),
-        })
+        })?;
+        Ok(text)
     }
 
     fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
-        let full = self.root.join(path);
-        let meta = std::fs::metadata(&full).map_err(|error| error.to_string())?;
-        if meta.is_file() {
-            return Ok(vec![path.to_owned()]);
-        }
-        let mut files = Vec::new();
-        let mut open = vec![(PathBuf::from(path), 0)];
-        while let Some((folder, depth)) = open.pop() {
-            let entries =
-                std::fs::read_dir(self.root.join(&folder)).map_err(|error| error.to_string())?;
-            for entry in entries.flatten() {
-                let relative = folder.join(entry.file_name());
-                match entry.file_type() {
-                    Ok(kind) if kind.is_dir() && depth < MAX_DEPTH => {
-                        open.push((relative, depth + 1));
-                    }
-                    Ok(_) if is_contract(&relative) => {
-                        files.extend(relative.to_str().map(str::to_owned));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        files.sort();
-        Ok(files)
+        let files = Folder::new(&self.root).contract_files(Path::new(path));
+        let files = files.map_err(|error| reason(&error))?;
+        Ok(files.iter().filter_map(|file| file.to_str()).map(str::to_owned).collect())
     }
 }
 
-fn is_contract(path: &Path) -> bool {
-    path.extension()
-        .and_then(|extension| extension.to_str())
-        .is_some_and(|e| matches!(e, "yaml" | "yml" | "json"))
+fn reason(error: &FolderError) -> FileError {
+    match error {
+        FolderError::Unreadable(why) => why.as_str().into(),
+        FolderError::LeadsOut { .. } => error.to_string().into(),
+    }
 }

@@ -65,7 +65,7 @@ impl Source {
                     .file_name()
                     .and_then(|name| name.to_str())
                     .context("the file has no name")?;
-                Ok(check(name, &FsFiles::new(folder), registry))
+                Ok(check(name, &FsFiles::new(folder).with_named(name), registry))
             }
         }
     }

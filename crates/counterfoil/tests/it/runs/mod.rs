@@ -11,6 +11,7 @@ mod commands;
 mod fans;
 mod known;
 mod language;
+mod links;
 mod listing;
 mod moves;
 mod people;
