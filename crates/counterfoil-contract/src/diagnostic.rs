@@ -4,6 +4,7 @@
 use crate::code::Code;
 use crate::report::{Report, Status, Violation};
 use crate::source::Span;
+use crate::text::{Form, neutralize};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError,
     MietteSpanContents, Severity, SourceCode, SourceSpan, SpanContents,
@@ -46,7 +47,7 @@ pub fn render(report: &Report, name: &str, text: &str, style: Style) -> String {
     if let Some(line) = passed_over(report) {
         let _ = writeln!(out, "{line}");
     }
-    let _ = writeln!(out, "{}", summary(report));
+    let _ = writeln!(out, "{}", neutralize(&summary(report), Form::Text));
     out
 }
 
@@ -137,7 +138,8 @@ pub struct Note<'a> {
     pub span: Option<Span>,
 }
 
-/// Renders a note with the affected line.
+/// Renders a note with the affected line. Characters of the note, the name and the text that could
+/// change what a terminal shows are escaped.
 pub fn render_note(note: &Note<'_>, name: &str, text: &str, style: Style) -> String {
     let theme = match (style.color, style.unicode) {
         (true, true) => GraphicalTheme::unicode(),
@@ -145,12 +147,23 @@ pub fn render_note(note: &Note<'_>, name: &str, text: &str, style: Style) -> Str
         (true, false) => GraphicalTheme::ascii(),
         (false, false) => GraphicalTheme::none(),
     };
+    // What is rendered is safe: only the escape sequences of the theme are added to it.
+    let safe = |text: &str| neutralize(text, Form::Text).into_owned();
+    let (code, message, hint) = (safe(note.code), safe(note.message), safe(note.hint));
+    let (name, label) = (neutralize(name, Form::Line), note.label.map(safe));
+    let note = &Note {
+        code: &code,
+        message: &message,
+        label: label.as_deref(),
+        hint: &hint,
+        span: note.span,
+    };
     let handler =
         GraphicalReportHandler::new_themed(theme).with_width(style.width.max(40)).with_links(false);
     let excerpt = note
         .span
         .filter(|_| !text.is_empty())
-        .map(|span| Excerpt::new(name, text, span, style.width.max(40)));
+        .map(|span| Excerpt::new(&name, text, span, style.width.max(40)));
     let shown = RenderedNote { note, excerpt };
     let mut out = String::new();
     if handler.render_report(&mut out, &shown).is_err() {
@@ -269,18 +282,9 @@ fn char_boundary_before(text: &str, at: usize) -> usize {
     at
 }
 
-/// Appends text with control characters replaced by visible symbols.
+/// Appends text on one line, with unsafe characters escaped. A tab takes one column.
 fn push_printable(text: &str, out: &mut String) {
-    for character in text.chars() {
-        match character {
-            '\t' => out.push(' '),
-            '\u{7f}' => out.push('\u{2421}'),
-            control if control < ' ' => {
-                out.push(char::from_u32(0x2400 + control as u32).unwrap_or('?'));
-            }
-            other => out.push(other),
-        }
-    }
+    out.push_str(&neutralize(&text.replace('\t', " "), Form::Line));
 }
 
 impl SourceCode for Excerpt {

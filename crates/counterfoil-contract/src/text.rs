@@ -44,7 +44,7 @@ pub fn truncate(text: &str, limit: usize) -> Cow<'_, str> {
     }
 }
 
-/// A path on one line: bytes that are not UTF-8 are replaced, control characters are escaped, and
+/// A path on one line: bytes that are not UTF-8 are replaced, unsafe characters are escaped, and
 /// the empty path is `.`.
 pub fn display_path(path: &Path) -> String {
     if path.as_os_str().is_empty() {
@@ -53,27 +53,83 @@ pub fn display_path(path: &Path) -> String {
     escape_control(&path.to_string_lossy())
 }
 
-/// A text with every character escaped that a terminal would obey: control characters, line and
-/// paragraph separators, and characters that change the direction of the text.
+/// A text on one line, with every unsafe character escaped: [`neutralize`] for [`Form::Line`].
 pub fn escape_control(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for character in text.chars() {
-        if is_control(character) {
-            line.extend(character.escape_default());
-        } else {
-            line.push(character);
-        }
-    }
-    line
+    neutralize(text, Form::Line).into_owned()
 }
 
-/// Whether [`escape_control`] escapes a character.
-pub fn is_control(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        )
+/// What a text is part of, which decides how [`neutralize`] writes an unsafe character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Text of several lines: `\u{1b}`. Line feeds, tabs, and carriage returns at the end of a line
+    /// stay.
+    Text,
+    /// Text on one line: `\u{1b}`, `\n`, `\t`.
+    Line,
+    /// A serialized JSON document: `\u001b`, so that it has the same value. Whatever stands between
+    /// its strings stays.
+    Json,
+    /// A serialized XML document: `&#x9b;`, so that it has the same value. What XML cannot contain
+    /// at all is written as in text.
+    Xml,
+}
+
+/// Escapes every character by which a text could change what a terminal or a viewer shows of it:
+/// see [`is_unsafe`]. Everything that the program prints goes through this function, so that what
+/// agents, files and file names contain is shown rather than obeyed.
+///
+/// Backslashes stay as they are. So the function changes nothing if it is applied again, and a text
+/// that contains `\u{1b}` in letters looks like an escaped one.
+pub fn neutralize(text: &str, form: Form) -> Cow<'_, str> {
+    let Some(first) = text.find(|character| is_affected(character, form)) else {
+        return Cow::Borrowed(text);
+    };
+    let mut out = String::with_capacity(text.len() + 16);
+    out.push_str(&text[..first]);
+    let mut characters = text[first..].chars().peekable();
+    while let Some(character) = characters.next() {
+        let ends_line = character == '\r' && form != Form::Line && characters.peek() == Some(&'\n');
+        if !is_affected(character, form) || ends_line {
+            out.push(character);
+            continue;
+        }
+        match form {
+            Form::Json => {
+                for unit in character.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}");
+                }
+            }
+            Form::Xml if character >= '\u{7f}' => {
+                let _ = write!(out, "&#x{:x};", u32::from(character));
+            }
+            Form::Text | Form::Line | Form::Xml => out.extend(character.escape_default()),
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn is_affected(character: char, form: Form) -> bool {
+    is_unsafe(character) || (form == Form::Line && matches!(character, '\n' | '\t'))
+}
+
+/// Whether a character could change what is shown of the text around it:
+///
+/// - control characters (C0, DEL, C1), except line feed and tab;
+/// - characters that change the direction of the text, and other invisible controls of its layout;
+/// - separators of lines and paragraphs;
+/// - tag characters, which are invisible and can spell out any ASCII text.
+pub fn is_unsafe(character: char) -> bool {
+    match character {
+        '\n' | '\t' => false,
+        '\u{61c}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2066}'..='\u{206f}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}' => true,
+        other => other.is_control(),
+    }
 }
 
 /// A noun with its indefinite article: `a string`, `an integer`. `null` takes none.
@@ -109,6 +165,64 @@ mod tests {
         let path = Path::new("a b\n\u{1b}[2Jc\u{202e}é");
         assert_eq!(display_path(path), "a b\\n\\u{1b}[2Jc\\u{202e}é");
         assert_eq!(display_path(Path::new("")), ".");
+    }
+
+    #[test]
+    fn unsafe_characters_are_escaped_in_the_form_of_the_text() {
+        // The character, in text and on a line, in JSON, in XML.
+        let rows = [
+            ('\0', r"\u{0}", r"\u0000", r"\u{0}"),
+            ('\u{7}', r"\u{7}", r"\u0007", r"\u{7}"),
+            ('\u{b}', r"\u{b}", r"\u000b", r"\u{b}"),
+            ('\r', r"\r", r"\u000d", r"\r"),
+            ('\u{1b}', r"\u{1b}", r"\u001b", r"\u{1b}"),
+            ('\u{7f}', r"\u{7f}", r"\u007f", "&#x7f;"),
+            ('\u{80}', r"\u{80}", r"\u0080", "&#x80;"),
+            ('\u{85}', r"\u{85}", r"\u0085", "&#x85;"),
+            ('\u{9b}', r"\u{9b}", r"\u009b", "&#x9b;"),
+            ('\u{9f}', r"\u{9f}", r"\u009f", "&#x9f;"),
+            ('\u{61c}', r"\u{61c}", r"\u061c", "&#x61c;"),
+            ('\u{200e}', r"\u{200e}", r"\u200e", "&#x200e;"),
+            ('\u{200f}', r"\u{200f}", r"\u200f", "&#x200f;"),
+            ('\u{2028}', r"\u{2028}", r"\u2028", "&#x2028;"),
+            ('\u{2029}', r"\u{2029}", r"\u2029", "&#x2029;"),
+            ('\u{202a}', r"\u{202a}", r"\u202a", "&#x202a;"),
+            ('\u{202e}', r"\u{202e}", r"\u202e", "&#x202e;"),
+            ('\u{2066}', r"\u{2066}", r"\u2066", "&#x2066;"),
+            ('\u{2069}', r"\u{2069}", r"\u2069", "&#x2069;"),
+            ('\u{e0000}', r"\u{e0000}", r"\udb40\udc00", "&#xe0000;"),
+            ('\u{e0041}', r"\u{e0041}", r"\udb40\udc41", "&#xe0041;"),
+            ('\u{e007f}', r"\u{e007f}", r"\udb40\udc7f", "&#xe007f;"),
+        ];
+        for (character, text, json, xml) in rows {
+            let forms =
+                [(Form::Text, text), (Form::Line, text), (Form::Json, json), (Form::Xml, xml)];
+            for (form, escaped) in forms {
+                let around = format!("é{character}x");
+                assert_eq!(neutralize(&around, form), format!("é{escaped}x"), "{form:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_characters_stay_and_nothing_is_escaped_twice() {
+        let text = "a\tb\r\nc \\u{1b} é 👩\u{200d}👧 \u{a0}\u{ad}\u{feff}\n";
+        for form in [Form::Text, Form::Json, Form::Xml] {
+            assert_eq!(neutralize(text, form), text, "{form:?}");
+        }
+        assert_eq!(neutralize("a\tb\r\nc", Form::Line), r"a\tb\r\nc");
+        let once = neutralize("\u{1b}[2J\u{202e}\u{e0041}", Form::Text).into_owned();
+        assert_eq!(neutralize(&once, Form::Text), once);
+    }
+
+    #[test]
+    fn json_keeps_its_value() {
+        let all: String = ('\0'..='\u{e01ff}').filter(|c| is_unsafe(*c)).collect();
+        let value = serde_json::json!({ &all: [&all, "\n\t"] });
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let safe = neutralize(&text, Form::Json);
+        assert!(!safe.contains(is_unsafe));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), value);
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub fn installed_clis() -> Option<PathBuf> {
 
 /// Reports that the current test is skipped: on standard error, and in the file that
 /// `COUNTERFOIL_TEST_SKIPS` names, because test runners hide the output of tests that pass.
+#[allow(clippy::disallowed_methods)]
 pub fn report_skip(reason: &str) {
     let name = std::thread::current().name().unwrap_or("a test").to_owned();
     let _ = writeln!(std::io::stderr(), "SKIPPED: {name}: {reason}");

@@ -19,13 +19,18 @@ mod render;
 mod report;
 mod source;
 mod state_folder;
+mod terminal;
 mod unpack;
 
 use clap::Parser;
 use cli::{Cli, Command};
+use counterfoil_contract::text::{display_path, escape_control};
 use exit::Exit;
+use std::ffi::OsString;
+use std::path::Path;
 
 fn main() -> std::process::ExitCode {
+    output::write_panics();
     log_to_stderr();
     let cli = parse_arguments();
     command::watch::watch_children();
@@ -69,14 +74,27 @@ fn main() -> std::process::ExitCode {
 /// Parses the command line. For a hook, a usage error must not have exit code 2, which would send
 /// the agent's result back.
 fn parse_arguments() -> Cli {
-    Cli::try_parse().unwrap_or_else(|error| {
-        let is_hook = std::env::args_os().nth(1).is_some_and(|argument| argument == "hook");
-        if is_hook && error.use_stderr() {
-            let _ = error.print();
-            std::process::exit(i32::from(Exit::Failure.code()))
-        }
-        error.exit()
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    // Usage lines show the name by which the program was called.
+    if let Some(name) = arguments.first_mut() {
+        *name = display_path(Path::new(name)).into();
+    }
+    Cli::try_parse_from(&arguments).unwrap_or_else(|error| {
+        let is_hook = arguments.get(1).is_some_and(|argument| argument == "hook");
+        let code = if is_hook && error.use_stderr() {
+            i32::from(Exit::Failure.code())
+        } else {
+            error.exit_code()
+        };
+        output::write_usage(&error, usage_error(&arguments).as_ref());
+        std::process::exit(code)
     })
+}
+
+/// The error about arguments without unsafe characters: its only escape sequences are colours.
+fn usage_error(arguments: &[OsString]) -> Option<clap::Error> {
+    let safe = arguments.iter().map(|argument| escape_control(&argument.to_string_lossy()));
+    Cli::try_parse_from(safe).err()
 }
 
 /// Warns about project files that have the former name of this program.
@@ -94,7 +112,7 @@ fn log_to_stderr() {
     if let Ok(filter) = std::env::var("COUNTERFOIL_LOG") {
         let _ = tracing_subscriber::fmt()
             .json()
-            .with_writer(std::io::stderr)
+            .with_writer(output::json_stderr)
             .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
             .try_init();
     }

@@ -1,10 +1,19 @@
 //! Writing: data to stdout, messages to stderr. A closed pipe is not an error.
+//!
+//! All output of the process goes through this module, and nothing leaves it before it is escaped
+//! (`terminal`, `counterfoil_contract::text::neutralize`): in the way of the format for JSON and XML,
+//! in a visible form for everything else. Clippy denies `std::io::stdout` and `std::io::stderr`
+//! elsewhere. Only the live status lines of `progress` are drawn by a library, from escaped text.
+#![allow(clippy::disallowed_methods)]
 
-use crate::hint;
+use crate::{hint, terminal};
 use anyhow::Result;
 use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::text::{Form, neutralize};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::{ErrorKind, IsTerminal, Write};
+use serde::Serialize;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::time::Duration;
 use supports_color::Stream;
@@ -20,8 +29,60 @@ const MAX_WIDTH: usize = 160;
 /// How often to look whether the output is closed.
 const CLOSED_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Writes data to stdout.
+/// Writes text to stdout.
 pub(crate) fn write_stdout(text: &str) -> Result<()> {
+    write_escaped(&terminal::finish(text))
+}
+
+/// Writes a JSON document to stdout, on several lines.
+pub(crate) fn write_json(value: &impl Serialize) -> Result<()> {
+    write_json_lines(&(serde_json::to_string_pretty(value)? + "\n"))
+}
+
+/// Writes lines of JSON to stdout.
+pub(crate) fn write_json_lines(text: &str) -> Result<()> {
+    write_escaped(&neutralize(text, Form::Json))
+}
+
+/// Writes an XML document to stdout.
+pub(crate) fn write_xml(text: &str) -> Result<()> {
+    write_escaped(&neutralize(text, Form::Xml))
+}
+
+/// A writer of JSON to stdout, for output that is written while it is produced.
+pub(crate) fn json_stdout() -> JsonWriter<std::io::Stdout> {
+    JsonWriter(std::io::stdout())
+}
+
+/// A writer of JSON to stderr, for the log.
+pub(crate) fn json_stderr() -> JsonWriter<std::io::Stderr> {
+    JsonWriter(std::io::stderr())
+}
+
+/// A writer that escapes JSON. Each call gets whole characters.
+pub(crate) struct JsonWriter<W>(W);
+
+impl<W: Write> JsonWriter<W> {
+    /// Writes to a buffer first.
+    pub(crate) fn buffered(self) -> JsonWriter<BufWriter<W>> {
+        JsonWriter(BufWriter::new(self.0))
+    }
+}
+
+impl<W: Write> Write for JsonWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        self.0.write_all(neutralize(&text, Form::Json).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Writes text to stdout that is escaped already.
+fn write_escaped(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
     ignore_broken_pipe(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
@@ -29,7 +90,42 @@ pub(crate) fn write_stdout(text: &str) -> Result<()> {
 /// Writes a message to stderr.
 pub(crate) fn write_stderr(text: &str) {
     let mut out = std::io::stderr().lock();
-    let _ = out.write_all(text.as_bytes());
+    let _ = out.write_all(terminal::finish(text).as_bytes());
+}
+
+/// Writes what clap answers instead of parsed arguments: help to stdout, an error to stderr. An
+/// error repeats arguments. `escaped` is the error about the same arguments without unsafe
+/// characters: all escape sequences in it are colours. If it is not the same error, there are no
+/// colours.
+pub(crate) fn write_usage(error: &clap::Error, escaped: Option<&clap::Error>) {
+    let style = if error.use_stderr() { stderr_style() } else { stdout_style() };
+    let text = match escaped.filter(|escaped| escaped.kind() == error.kind()) {
+        Some(escaped) if style.color => terminal::trust(&escaped.render().ansi().to_string()),
+        Some(escaped) => escaped.render().to_string(),
+        None => error.render().to_string(),
+    };
+    if error.use_stderr() {
+        write_stderr(&text);
+    } else {
+        let _ = write_stdout(&text);
+    }
+}
+
+/// Whether stderr is a terminal.
+pub(crate) fn stderr_is_terminal() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// Writes the message of a panic to stderr, with the stack if `RUST_BACKTRACE` asks for it.
+pub(crate) fn write_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let stack = Backtrace::capture();
+        let stack = match stack.status() {
+            BacktraceStatus::Captured => format!("{stack}\n"),
+            _ => String::new(),
+        };
+        write_stderr(&format!("counterfoil {panic}\n{stack}"));
+    }));
 }
 
 /// Turns a broken pipe into success: the reader has read as much as it wants.

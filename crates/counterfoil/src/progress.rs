@@ -1,14 +1,17 @@
 //! The progress of a run: live status lines on a terminal, plain lines elsewhere.
 
-use crate::output;
 use crate::render::{EventFormatter, attempt_title, usage_suffix};
+use crate::{output, terminal};
+use counterfoil_contract::text::{escape_control, truncate};
 use counterfoil_engine::RunObserver;
 use counterfoil_flow::{Event, RunState, Usage, Workflow};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// The most characters of what an agent says that its status line shows.
+const MAX_ACTIVITY_CHARS: usize = 200;
 
 /// Receives the progress of a run.
 pub(crate) trait ProgressSink: Send + Sync {
@@ -23,7 +26,7 @@ pub(crate) trait ProgressSink: Send + Sync {
 /// Progress on stderr: live if it is a terminal.
 pub(crate) fn to_stderr() -> Arc<dyn ProgressSink> {
     let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
-    if std::io::stderr().is_terminal() && !is_dumb {
+    if output::stderr_is_terminal() && !is_dumb {
         let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         Arc::new(LiveSink { display: Arc::new(LiveProgress { bars, state: Mutex::default() }) })
     } else {
@@ -130,13 +133,14 @@ impl AttemptStatus {
             count => format!(", {count} repairs requested"),
         };
         // The elapsed time is a part of the template.
-        format!("{}{repairs}{}", self.title, usage_suffix(&Usage { wall_ms: 0, ..self.usage }))
+        let usage = usage_suffix(&Usage { wall_ms: 0, ..self.usage });
+        escape_control(&format!("{}{repairs}{usage}", self.title))
     }
 }
 
 impl ProgressSink for LiveSink {
     fn line(&self, text: &str) {
-        let _ = self.display.bars.println(text);
+        let _ = self.display.bars.println(terminal::finish(text));
     }
 
     fn observer(&self) -> Arc<dyn RunObserver> {
@@ -180,7 +184,8 @@ impl LiveProgress {
             String::new()
         };
         let usage = usage_suffix(&Usage { wall_ms: 0, ..run.usage });
-        bar.set_message(format!("{} in '{}'{iteration}{usage}", run.workflow, run.current_state()));
+        let place = format!("{} in '{}'{iteration}{usage}", run.workflow, run.current_state());
+        bar.set_message(escape_control(&place));
     }
 }
 
@@ -218,21 +223,19 @@ impl RunObserver for LiveProgress {
         }
         drop(state);
         if let Some(line) = line {
-            let _ = self.bars.println(line);
+            let _ = self.bars.println(terminal::finish(&line));
         }
     }
 
     fn on_activity(&self, attempt: &str, line: &str) {
         let state = lock(&self.state);
         if let Some(status) = state.attempts.get(attempt) {
-            // Control characters of an agent must not reach the terminal.
-            let printable: String = line.chars().filter(|c| !c.is_control()).take(200).collect();
-            status.bar.set_message(printable);
+            status.bar.set_message(escape_control(&truncate(line, MAX_ACTIVITY_CHARS)));
         }
     }
 
     fn on_notice(&self, line: &str) {
-        let _ = self.bars.println(format!("warning: {line}"));
+        let _ = self.bars.println(terminal::finish(&format!("warning: {line}")));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Built-in steps as events record them.
 
+use counterfoil_contract::text::{Form, neutralize};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -42,12 +43,12 @@ fn short(revision: &str) -> &str {
     if is_name { &revision[..12] } else { revision }
 }
 
-/// The text on one line, truncated and without control characters.
+/// The text on one line, truncated, with unsafe characters escaped.
 fn display(text: &str) -> String {
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let line = line.trim();
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = neutralize(&words, Form::Line);
     if line.chars().count() <= MAX_LENGTH {
-        return line.to_owned();
+        return line.into_owned();
     }
     let cut: String = line.chars().take(MAX_LENGTH - 1).collect();
     format!("{}…", cut.trim_end())
@@ -69,7 +70,7 @@ mod tests {
         assert_eq!(text(BuiltinStep::Changes(String::new())), "changes since the beginning");
         assert_eq!(
             text(BuiltinStep::Commit("feat(a):\u{1b}[2J it".into())),
-            "commit feat(a): [2J it"
+            r"commit feat(a):\u{1b}[2J it"
         );
         let long = text(BuiltinStep::Commit("ä".repeat(300)));
         assert!(long.ends_with('…') && long.chars().count() == 107, "{long}");

@@ -4,6 +4,7 @@ use crate::template::Template;
 use crate::workflow::{
     Body, Each, End, Limit, Machine, Question, State, Step, Target, Term, Transition, Workflow,
 };
+use counterfoil_contract::text::{Form, neutralize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum length of a label: a guard, a command or a question.
@@ -344,17 +345,11 @@ fn shorten(text: &str) -> String {
     format!("{}…", cut.trim_end())
 }
 
-/// A text on one line, without control characters, noncharacters and bidirectional controls.
+/// A text on one line. Characters that could change what is shown of it are escaped, and
+/// noncharacters, which XML cannot contain, are left out.
 fn single_line(text: &str) -> String {
-    let kept: String = text
-        .chars()
-        .map(|c| match c {
-            '\u{fffe}' | '\u{ffff}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',
-            c if c.is_control() => ' ',
-            c => c,
-        })
-        .collect();
-    kept.split_whitespace().collect::<Vec<_>>().join(" ")
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    neutralize(&line.replace(['\u{fffe}', '\u{ffff}'], ""), Form::Line).into_owned()
 }
 
 /// Creates identifiers that are valid in every format: a prefix, the name with special characters

@@ -1,7 +1,9 @@
 //! Formats paths, lists and counts for reports. Long values are truncated with a count of what is
 //! left out, and control characters are escaped.
 
+use counterfoil_contract::text::{Form, neutralize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// The maximum number of items in a list of a report.
@@ -44,29 +46,12 @@ pub(super) fn display_path(path: &Path) -> String {
 /// A text that is safe in a terminal or a table: control characters are escaped, and text with
 /// leading or trailing white space is quoted.
 pub(super) fn display_text(text: &str) -> String {
-    let needs_quotes = text.is_empty()
-        || text.trim() != text
-        || text.chars().any(|c| c.is_control() || is_bidi(c));
+    let needs_quotes = text.is_empty() || text.trim() != text;
     let truncated = truncate(text, MAX_CHARS);
-    if !needs_quotes {
-        return truncated;
+    match neutralize(&truncated, Form::Line) {
+        Cow::Borrowed(safe) if !needs_quotes => safe.to_owned(),
+        escaped => format!("\"{escaped}\""),
     }
-    let escaped: String = truncated
-        .chars()
-        .map(|c| {
-            if c.is_control() || is_bidi(c) {
-                c.escape_default().to_string()
-            } else {
-                c.to_string()
-            }
-        })
-        .collect();
-    format!("\"{escaped}\"")
-}
-
-/// Characters that change the direction of the following text.
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// The first `max` characters of a text, with an ellipsis if it is longer.

@@ -10,7 +10,7 @@ use counterfoil_contract::{Contract, Framing, Policy, Registry, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
             std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?,
         ))
     };
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = output::json_stdout().buffered();
     let mut all_accepted = true;
     // JSON can need six bytes for one byte of the text, and the line has other fields.
     let max_bytes =

@@ -2,7 +2,7 @@
 
 use crate::cli::{CheckArgs, Format};
 use crate::exit::Exit;
-use crate::{input, output, render};
+use crate::{input, output, render, terminal};
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::policy::Coerce;
 use counterfoil_contract::shown::Shown;
@@ -95,14 +95,13 @@ pub(super) fn print_report(
     text: &str,
 ) -> Result<()> {
     match format {
-        Format::Json => output::write_stdout(&(serde_json::to_string_pretty(report)? + "\n")),
-        Format::Sarif => output::write_stdout(
-            &(serde_json::to_string_pretty(&render::sarif::render(report, name))? + "\n"),
-        ),
-        Format::Junit => output::write_stdout(&render::junit::validation(report, name)?),
+        Format::Json => output::write_json(report),
+        Format::Sarif => output::write_json(&render::sarif::render(report, name)),
+        Format::Junit => output::write_xml(&render::junit::validation(report, name)?),
         Format::Github => output::write_stdout(&render::github::render(report, name)),
         Format::Human => {
-            let mut message = diagnostic::render(report, name, text, output::stderr_style());
+            let rendered = diagnostic::render(report, name, text, output::stderr_style());
+            let mut message = terminal::trust(&rendered);
             for repair in report.provenance.repairs.iter().take(MAX_LISTED) {
                 let span = repair.span;
                 message.push_str(&format!(
@@ -123,7 +122,7 @@ pub(super) fn print_report(
             }
             output::write_stderr(&message);
             match &report.value {
-                Some(value) => output::write_stdout(&(serde_json::to_string_pretty(value)? + "\n")),
+                Some(value) => output::write_json(value),
                 None => Ok(()),
             }
         }

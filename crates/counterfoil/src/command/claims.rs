@@ -21,9 +21,7 @@ fn stats(args: &StatsArgs) -> Result<Exit> {
     let (tally, if_empty) = count_claims(&state, args, &by)?;
     match args.format {
         StatsFormat::Json => {
-            output::write_stdout(
-                &(serde_json::to_string_pretty(&render::stats::json(&tally, &by))? + "\n"),
-            )?;
+            output::write_json(&render::stats::json(&tally, &by))?;
         }
         StatsFormat::Csv => output::write_stdout(&render::stats::csv(&tally, &by)?)?,
         StatsFormat::Human if tally.groups.is_empty() => {

@@ -6,6 +6,7 @@ use crate::{input, output};
 use anyhow::{Result, anyhow};
 use counterfoil_contract::compat::{self, Comparison, Direction};
 use counterfoil_contract::render::{markdown, vendor};
+use counterfoil_contract::text::{display_path, is_unsafe};
 use counterfoil_contract::{Contract, Registry};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -33,7 +34,7 @@ pub(crate) fn run(command: &ContractCommand) -> Result<Exit> {
                 );
             }
             output::write_stderr(&warnings);
-            output::write_stdout(&(serde_json::to_string_pretty(&lowered.schema)? + "\n"))?;
+            output::write_json(&lowered.schema)?;
             Ok(Exit::Success)
         }
         ContractCommand::Prompt { id, sources } => {
@@ -69,7 +70,7 @@ fn list(registry: &Registry, format: ListFormat) -> Result<Exit> {
                 })
             })
             .collect();
-        output::write_stdout(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
+        output::write_json(&rows)?;
         return Ok(Exit::Success);
     }
     let id_width = entries.iter().map(|entry| entry.contract.len()).max().unwrap_or(0);
@@ -91,21 +92,28 @@ fn list(registry: &Registry, format: ListFormat) -> Result<Exit> {
 }
 
 fn show(contract: &Contract, format: ShowFormat) -> Result<Exit> {
-    let text = match format {
-        ShowFormat::Yaml => contract
-            .definition()
-            .to_yaml()
-            .map_err(|error| anyhow!("cannot convert the contract to YAML: {error}"))?,
-        ShowFormat::Json => serde_json::to_string_pretty(contract.definition())? + "\n",
-        ShowFormat::Markdown => markdown::page(contract),
-    };
-    output::write_stdout(&text)?;
+    match format {
+        ShowFormat::Yaml => {
+            let text = contract
+                .definition()
+                .to_yaml()
+                .map_err(|error| anyhow!("cannot convert the contract to YAML: {error}"))?;
+            // Only quoted strings of YAML have escapes. JSON is YAML in which all strings are quoted.
+            if text.contains(is_unsafe) {
+                output::write_json(contract.definition())?;
+            } else {
+                output::write_stdout(&text)?;
+            }
+        }
+        ShowFormat::Json => output::write_json(contract.definition())?,
+        ShowFormat::Markdown => output::write_stdout(&markdown::page(contract))?,
+    }
     Ok(Exit::Success)
 }
 
 fn diff(comparison: &Comparison, format: ListFormat) -> Result<Exit> {
     if format == ListFormat::Json {
-        output::write_stdout(&(serde_json::to_string_pretty(comparison)? + "\n"))?;
+        output::write_json(comparison)?;
         return Ok(comparison.is_additive().into());
     }
     let mut text = String::new();
@@ -146,7 +154,7 @@ fn lint(files: &[PathBuf]) -> Exit {
         match Contract::from_file(file) {
             Ok(contract) => output::write_stderr(&format!(
                 "{}: {} is valid\n",
-                file.display(),
+                display_path(file),
                 contract.reference()
             )),
             Err(error) => {

@@ -11,7 +11,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit> {
     let diagnosis = diagnose(&probe(&repo));
     match args.format {
         ListFormat::Json => {
-            output::write_stdout(&(serde_json::to_string_pretty(&diagnosis)? + "\n"))?;
+            output::write_json(&diagnosis)?;
         }
         ListFormat::Human => {
             output::write_stdout(&render::doctor::diagnosis(&diagnosis, output::stdout_style()))?;

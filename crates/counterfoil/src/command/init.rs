@@ -199,7 +199,7 @@ fn confirm(args: &InitArgs, question: &str, command: &str) -> Result<bool> {
     if args.yes {
         return Ok(true);
     }
-    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+    if !(std::io::stdin().is_terminal() && output::stderr_is_terminal()) {
         output::write_stderr(&format!("nothing was written; apply the changes with `{command}`\n"));
         return Ok(false);
     }

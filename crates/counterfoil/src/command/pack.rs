@@ -23,13 +23,10 @@ pub(crate) fn run(command: &PackCommand) -> Result<Exit> {
 fn list(format: ListFormat) -> Result<Exit> {
     let pages: Vec<PackReport> =
         counterfoil_packs::packs().iter().map(page).collect::<Result<_>>()?;
-    output::write_stdout(&match format {
-        ListFormat::Human => render::pack::list(&pages),
-        ListFormat::Json => {
-            let rows: Vec<Value> = pages.iter().map(row).collect();
-            serde_json::to_string_pretty(&rows)? + "\n"
-        }
-    })?;
+    match format {
+        ListFormat::Human => output::write_stdout(&render::pack::list(&pages)),
+        ListFormat::Json => output::write_json(&pages.iter().map(row).collect::<Vec<Value>>()),
+    }?;
     Ok(Exit::Success)
 }
 
@@ -44,10 +41,10 @@ fn row(page: &PackReport) -> Value {
 
 fn show(pack: &'static Pack, format: ListFormat) -> Result<Exit> {
     let page = page(pack)?;
-    output::write_stdout(&match format {
-        ListFormat::Human => render::pack::page(&page),
-        ListFormat::Json => serde_json::to_string_pretty(&page)? + "\n",
-    })?;
+    match format {
+        ListFormat::Human => output::write_stdout(&render::pack::page(&page)),
+        ListFormat::Json => output::write_json(&page),
+    }?;
     Ok(Exit::Success)
 }
 

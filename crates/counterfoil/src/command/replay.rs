@@ -82,9 +82,9 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
         }
         RunFormat::Json => {
             let object = json!({"summary": counts, "replayed": all});
-            output::write_stdout(&(serde_json::to_string_pretty(&object)? + "\n"))?;
+            output::write_json(&object)?;
         }
-        RunFormat::Junit => output::write_stdout(&render::junit::replay(&all)?)?,
+        RunFormat::Junit => output::write_xml(&render::junit::replay(&all)?)?,
     }
     let changed = !args.update && counts.changed > 0;
     Ok((!changed && counts.broken == 0).into())

@@ -285,8 +285,8 @@ where
                 &render::location_flags(location),
             ));
         }
-        RunFormat::Json => output::write_stdout(&(serde_json::to_string_pretty(&report)? + "\n"))?,
-        RunFormat::Junit => output::write_stdout(&render::junit::run(&report)?)?,
+        RunFormat::Json => output::write_json(&report)?,
+        RunFormat::Junit => output::write_xml(&render::junit::run(&report)?)?,
     }
     Ok(report)
 }

@@ -58,7 +58,7 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
                     })
                 })
                 .collect();
-            output::write_stdout(&(serde_json::to_string_pretty(&runs)? + "\n"))?;
+            output::write_json(&runs)?;
         }
     }
     Ok(Exit::Success)
@@ -82,7 +82,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
             lines.push('\n');
             std::ops::ControlFlow::Continue(())
         })?;
-        output::write_stdout(&lines)?;
+        output::write_json_lines(&lines)?;
         return Ok(Exit::Success);
     }
     if args.claims {
@@ -90,7 +90,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
     }
     let report = engine.report(&run)?;
     match args.format {
-        ListFormat::Json => output::write_stdout(&(serde_json::to_string_pretty(&report)? + "\n"))?,
+        ListFormat::Json => output::write_json(&report)?,
         ListFormat::Human => {
             let run_state = engine.run_state(&run)?;
             let workflow = engine.workflow(&run_state).ok();
@@ -116,7 +116,7 @@ fn print_claims(engine: &Engine, run: &str, format: ListFormat) -> Result<Exit> 
         ListFormat::Json => {
             let summary = ledger::totals(&entries);
             let all = json!({"run": run, "claims": entries, "summary": summary});
-            output::write_stdout(&(serde_json::to_string_pretty(&all)? + "\n"))?;
+            output::write_json(&all)?;
         }
     }
     Ok(Exit::Success)

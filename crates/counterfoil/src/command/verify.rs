@@ -61,9 +61,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
         Format::Json => print_json(args, &report, &gated, &notes)?,
         Format::Sarif => {
             let log = render::sarif::claims(&gated, &report.contract, &name);
-            output::write_stdout(&(serde_json::to_string_pretty(&log)? + "\n"))?;
+            output::write_json(&log)?;
         }
-        Format::Junit => output::write_stdout(&render::junit::claims(&gated, &report.contract)?)?,
+        Format::Junit => output::write_xml(&render::junit::claims(&gated, &report.contract)?)?,
         Format::Github => output::write_stdout(&render::github::claims(&gated, &name))?,
         Format::Human => {
             for note in &notes {
@@ -266,5 +266,5 @@ fn print_json(
     object["claims"] = serde_json::to_value(gated)?;
     object["summary"] = serde_json::to_value(summary)?;
     object["notes"] = json!(notes);
-    output::write_stdout(&(serde_json::to_string_pretty(&object)? + "\n"))
+    output::write_json(&object)
 }

@@ -3,7 +3,7 @@
 use crate::cli::{GraphFormat, ListFormat, WorkflowCommand};
 use crate::exit::Exit;
 use crate::source::Source;
-use crate::{input, output};
+use crate::{input, output, terminal};
 use anyhow::{Result, bail};
 use counterfoil_flow::{Finding, Rejected, Workflow, graph, render};
 use serde_json::json;
@@ -14,11 +14,11 @@ pub(crate) fn run(command: &WorkflowCommand) -> Result<Exit> {
         WorkflowCommand::Check { files, contracts, format } => check(files, contracts, *format),
         WorkflowCommand::Graph { workflow, contracts, format } => {
             let workflow = load(&Source::find(workflow)?, contracts)?;
-            output::write_stdout(&match format {
-                GraphFormat::Mermaid => graph::mermaid(&workflow),
-                GraphFormat::Dot => graph::dot(&workflow),
-                GraphFormat::Svg => graph::svg(&workflow),
-            })?;
+            match format {
+                GraphFormat::Mermaid => output::write_stdout(&graph::mermaid(&workflow)),
+                GraphFormat::Dot => output::write_stdout(&graph::dot(&workflow)),
+                GraphFormat::Svg => output::write_xml(&graph::svg(&workflow)),
+            }?;
             Ok(Exit::Success)
         }
     }
@@ -44,9 +44,7 @@ fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result
         }
     }
     if format == ListFormat::Json {
-        output::write_stdout(
-            &(serde_json::to_string_pretty(&json!({"ok": good, "workflows": reports}))? + "\n"),
-        )?;
+        output::write_json(&json!({"ok": good, "workflows": reports}))?;
     }
     Ok(good.into())
 }
@@ -73,7 +71,11 @@ fn result_text(name: &str, found: &Result<Workflow, Rejected>) -> String {
                 rejected.findings.first().map(|finding| finding.code.as_str()).unwrap_or_default();
             format!(
                 "{}{name}: {number} finding{}\nmore: counterfoil explain {code}\n",
-                render(&rejected.findings, &rejected.files, output::stderr_style()),
+                terminal::trust(&render(
+                    &rejected.findings,
+                    &rejected.files,
+                    output::stderr_style()
+                )),
                 if number == 1 { "" } else { "s" },
             )
         }
@@ -87,11 +89,8 @@ pub(crate) fn load(source: &Source, contracts: &[PathBuf]) -> Result<Workflow> {
     match source.check(&registry)? {
         Ok(workflow) => Ok(workflow),
         Err(rejected) => {
-            output::write_stderr(&render(
-                &rejected.findings,
-                &rejected.files,
-                output::stderr_style(),
-            ));
+            let findings = render(&rejected.findings, &rejected.files, output::stderr_style());
+            output::write_stderr(&terminal::trust(&findings));
             bail!("{} is not a valid workflow", source.display_name())
         }
     }

@@ -4,6 +4,7 @@
 use super::response::ToolResponse;
 use super::tools::{CHECK_RESULT, GET_CONTRACT, SubmissionTools};
 use super::transport::StdioTransport;
+use crate::output;
 use anyhow::{Context, Result};
 use counterfoil_agents::adapters;
 use counterfoil_agents::check_service::CheckService;
@@ -56,7 +57,7 @@ pub(crate) fn serve(
     let server = Arc::new(Server { definitions: tools.tools(), tools, store, checks });
     let result = runtime.block_on(async {
         let (transport, writer) =
-            StdioTransport::open(|| Box::new(BufReader::new(io::stdin())), io::stdout())
+            StdioTransport::open(|| Box::new(BufReader::new(io::stdin())), output::json_stdout())
                 .context("cannot start the server")?;
         let result = serve_connection(&server, &transport).await;
         writer.finish(transport).await;

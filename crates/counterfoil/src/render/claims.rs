@@ -3,10 +3,11 @@
 use super::color::Color;
 use super::event_lines::attempt_title;
 use super::table::{self, Cell, Column, Row};
-use super::text::{abbreviate, one_line, pluralize, replace_control};
+use super::text::{abbreviate, one_line, pluralize};
 use crate::gate::GatedClaim;
 use counterfoil_contract::claim::{ClaimReport, Evidence, Verdict};
 use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::text::escape_control;
 use counterfoil_engine::ledger::{self, Entry, Totals};
 use counterfoil_flow::{ChangedFiles, Ended, Reply};
 use serde_json::Value;
@@ -124,11 +125,11 @@ fn files_changed(changed: &ChangedFiles) -> String {
     let listed = others().collect::<BTreeSet<_>>().union(&renamed_paths).count() as u64;
     // A renamed file may also be among the deleted and added ones; it is listed once.
     let unrenamed =
-        others().filter(|path| !renamed_paths.contains(path)).map(|path| replace_control(path));
+        others().filter(|path| !renamed_paths.contains(path)).map(|path| escape_control(path));
     let renamed = changed
         .renamed
         .iter()
-        .map(|(from, to)| format!("{} to {}", replace_control(from), replace_control(to)));
+        .map(|(from, to)| format!("{} to {}", escape_control(from), escape_control(to)));
     let mut names: Vec<String> = unrenamed.chain(renamed).take(MAX_LISTED + 1).collect();
     if names.len() > MAX_LISTED || (listed < changed.total && !names.is_empty()) {
         names.truncate(MAX_LISTED);
@@ -202,7 +203,7 @@ pub(crate) fn verification(
     let verdicts = claims.iter().map(|gated| gated.claim.verdict);
     let mut text = format!(
         "accepted: {contract}; claims checked against the changes since {}\n\n",
-        replace_control(base)
+        escape_control(base)
     );
     let _ = writeln!(
         text,
@@ -286,11 +287,11 @@ fn stacked(rows: &[ClaimRow<'_>], style: Style) -> String {
         match row {
             ClaimRow::Heading(heading) => {
                 let gap = if text.is_empty() { "" } else { "\n" };
-                let _ = writeln!(text, "{gap}{}", replace_control(heading));
+                let _ = writeln!(text, "{gap}{}", escape_control(heading));
             }
             ClaimRow::Claim(claim, status) => {
                 let verdict = status.color().paint(&status.label(), style);
-                let _ = writeln!(text, "  {}: {verdict}", replace_control(&claim.claim));
+                let _ = writeln!(text, "  {}: {verdict}", escape_control(&claim.claim));
                 let mut lines = vec![format!("claimed {}", value(&claim.claimed))];
                 if !claim.observed.is_null() {
                     lines.push(format!("observed {}", value(&claim.observed)));

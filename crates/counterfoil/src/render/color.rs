@@ -1,5 +1,6 @@
 //! Colours of human output.
 
+use crate::terminal;
 use anstyle::{AnsiColor, Style as Ansi};
 use counterfoil_contract::diagnostic::Style;
 
@@ -19,6 +20,8 @@ impl Color {
     /// Whether it does is decided once per stream in `output`, because diagnostics need to know
     /// before they are laid out. So text is written with or without colour from the start, and
     /// no stream (`anstream`) has to strip it again.
+    ///
+    /// The text may be unsafe: it is escaped when it is written (`output`).
     pub(crate) fn paint(self, text: &str, style: Style) -> String {
         if !style.color || text.is_empty() {
             return text.to_owned();
@@ -30,6 +33,7 @@ impl Color {
             Self::Cyan => AnsiColor::Cyan.on_default(),
             Self::Dim => Ansi::new().dimmed(),
         };
-        format!("{ansi}{text}{ansi:#}")
+        let [begin, end] = [ansi.render().to_string(), ansi.render_reset().to_string()];
+        terminal::trust(&begin) + text + &terminal::trust(&end)
     }
 }

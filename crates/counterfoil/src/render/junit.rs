@@ -5,6 +5,7 @@ use super::replay::difference_line;
 use crate::gate::{GatedClaim, Level};
 use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::text::{Form, neutralize};
 use counterfoil_contract::{Report, Status};
 use quick_junit::{
     NonSuccessKind, Report as JunitReport, SerializeError, TestCase, TestCaseStatus, TestSuite,
@@ -92,7 +93,7 @@ pub(crate) fn replay(reports: &[ReplayReport]) -> Result<String, SerializeError>
             }
             Comparison::Broken { problem } => {
                 let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-                status.set_type("broken").set_message(problem);
+                status.set_type("broken").set_message(visible(problem));
                 status
             }
             Comparison::New if !report.updated => skipped("no outcome was recorded"),
@@ -106,24 +107,30 @@ pub(crate) fn replay(reports: &[ReplayReport]) -> Result<String, SerializeError>
 }
 
 fn case(class: &str, name: &str, status: TestCaseStatus) -> TestCase {
-    let mut case = TestCase::new(name, status);
-    case.set_classname(class);
+    let mut case = TestCase::new(visible(name), status);
+    case.set_classname(visible(class));
     case
 }
 
 fn failure(kind: &str, message: &str, description: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-    status.set_type(kind).set_message(message);
+    status.set_type(visible(kind)).set_message(visible(message));
     if !description.is_empty() {
-        status.set_description(description);
+        status.set_description(visible(description));
     }
     status
 }
 
 fn skipped(message: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
-    status.set_message(message);
+    status.set_message(visible(message));
     status
+}
+
+/// A text with unsafe characters in their visible form. The writer of the report would leave out
+/// those that XML cannot contain, and whole escape sequences.
+fn visible(text: &str) -> String {
+    neutralize(text, Form::Text).into_owned()
 }
 
 /// A report with a single test suite.
@@ -131,7 +138,7 @@ fn serialize(
     name: &str,
     cases: impl IntoIterator<Item = TestCase>,
 ) -> Result<String, SerializeError> {
-    let mut suite = TestSuite::new(name);
+    let mut suite = TestSuite::new(visible(name));
     suite.add_test_cases(cases);
     let mut report = JunitReport::unnamed();
     report.add_test_suite(suite);

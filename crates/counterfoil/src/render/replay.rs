@@ -1,10 +1,11 @@
 //! Recordings: the result of exporting one, and the result of replaying them.
 
 use super::color::Color;
-use super::text::{one_line, pluralize, replace_control, shell_quote};
+use super::text::{one_line, pluralize, shell_quote};
 use crate::report::replay::{Comparison, ReplayCounts, ReplayReport};
 use counterfoil_agents::recording::{Difference, Recording};
 use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::text::escape_control;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -46,13 +47,13 @@ pub(crate) fn results(reports: &[ReplayReport], counts: &ReplayCounts, style: St
         let _ = writeln!(
             out,
             "{label} {}{outcome}{}{updated}",
-            replace_control(&report.name),
+            escape_control(&report.name),
             contract_suffix(report)
         );
         match &report.comparison {
             Comparison::Same => {}
             Comparison::Broken { problem } => {
-                let _ = writeln!(out, "         {}", replace_control(problem));
+                let _ = writeln!(out, "         {}", escape_control(problem));
             }
             Comparison::Changed { differences } => {
                 for difference in differences.iter().take(MAX_DIFFERENCES) {
@@ -124,7 +125,7 @@ fn display(value: Option<&Value>) -> String {
 }
 
 fn truncate(text: &str) -> String {
-    let text = replace_control(text);
+    let text = escape_control(text);
     match text.char_indices().nth(MAX_LENGTH) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,

@@ -2,7 +2,7 @@
 
 use super::claims;
 use super::event_lines::attempt_title;
-use super::text::{one_line, pluralize, replace_control, shell_quote, usage_suffix};
+use super::text::{one_line, pluralize, shell_quote, usage_suffix};
 use crate::cli::StateLocation;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::{Attempt, Question, RunReport};
@@ -97,10 +97,10 @@ pub(super) fn questions(report: &RunReport, flags: &str) -> String {
     for question in &report.questions {
         let optional = if question.optional { " (optional)" } else { "" };
         let mut lines = question.question.trim().lines();
-        let first = replace_control(lines.next().unwrap_or_default());
+        let first = lines.next().unwrap_or_default();
         let _ = writeln!(text, "  {}{optional}: {first}", question.id);
         for line in lines {
-            let _ = writeln!(text, "{}", format!("    {}", replace_control(line)).trim_end());
+            let _ = writeln!(text, "{}", format!("    {line}").trim_end());
         }
         for answer in answer_arguments(question) {
             let _ = writeln!(

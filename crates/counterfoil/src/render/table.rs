@@ -6,8 +6,8 @@
 //! between rows.
 
 use super::color::Color;
-use super::text::replace_control;
 use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::text::escape_control;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A column of a table.
@@ -37,7 +37,7 @@ impl Column {
     }
 }
 
-/// A cell of a table. Line breaks begin a new line; other control characters are replaced.
+/// A cell of a table. Line breaks begin a new line; other unsafe characters are escaped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
     text: String,
@@ -81,7 +81,7 @@ pub(crate) fn render(columns: &[Column], rows: &[Row], indent: usize, style: Sty
     for row in rows {
         if let Row::Heading(heading) = row {
             let gap = if text.is_empty() { "" } else { "\n" };
-            text.push_str(&format!("{gap}{}\n", replace_control(heading)));
+            text.push_str(&format!("{gap}{}\n", escape_control(heading)));
         }
         if !titled {
             text.push_str(&row_lines(columns, &titles, &widths, indent, style));
@@ -101,8 +101,7 @@ fn widths(columns: &[Column], rows: &[Row], available: usize) -> Vec<usize> {
     for row in rows {
         let Row::Cells(cells) = row else { continue };
         for (width, cell) in widths.iter_mut().zip(cells) {
-            let widest =
-                cell.text.lines().map(|line| replace_control(line).width()).max().unwrap_or(0);
+            let widest = cell.text.lines().map(|line| printable(line).width()).max().unwrap_or(0);
             *width = (*width).max(widest);
         }
     }
@@ -160,6 +159,11 @@ fn row_lines(
     text
 }
 
+/// A line with its tabs as spaces and unsafe characters escaped: as wide as it will be shown.
+fn printable(line: &str) -> String {
+    escape_control(&line.replace('\t', " "))
+}
+
 /// A text in lines of at most `width` columns, broken between words if possible.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
@@ -167,7 +171,7 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     for paragraph in text.lines() {
         let mut line = String::new();
         let mut used = 0;
-        for word in replace_control(paragraph).split(' ') {
+        for word in printable(paragraph).split(' ') {
             let word_width = word.width();
             if used > 0 && used + 1 + word_width <= width {
                 line.push(' ');
@@ -226,7 +230,7 @@ mod tests {
             ("abcdefghij", 4, vec!["abcd", "efgh", "ij"]),
             ("a\nb c", 3, vec!["a", "b c"]),
             ("日本語 x", 4, vec!["日本", "語 x"]),
-            ("x\u{1b}[31my\tz", 20, vec!["x [31my z"]),
+            ("x\u{1b}[31my\tz", 20, vec![r"x\u{1b}[31my z"]),
             ("ab", 0, vec!["a", "b"]),
         ] {
             assert_eq!(wrap(text, width), lines, "{text:?} in {width}");
@@ -272,7 +276,7 @@ mod tests {
         insta::assert_snapshot!(text);
         let colored = render(&columns, &rows, 2, Style { color: true, ..PLAIN });
         assert_eq!(
-            colored.replace("\x1b[31m", "").replace("\x1b[0m", ""),
+            crate::terminal::finish(&colored).replace("\x1b[31m", "").replace("\x1b[0m", ""),
             text,
             "colour does not change the layout"
         );

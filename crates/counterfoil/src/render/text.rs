@@ -1,5 +1,6 @@
 //! Small pieces of text that several renderers share: numbers, times, values and safe strings.
 
+use counterfoil_contract::text::escape_control;
 use counterfoil_flow::Usage;
 use serde_json::Value;
 use std::fmt::Write;
@@ -77,18 +78,11 @@ pub(super) fn truncate_json(value: &Value) -> String {
     truncate(&value.to_string(), MAX_JSON)
 }
 
-/// A text without line breaks and control characters, of limited length.
+/// A text with its white space as single spaces and other unsafe characters escaped, of limited
+/// length.
 pub(super) fn one_line(text: &str) -> String {
-    let line = replace_control(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    truncate(&line, MAX_LINE)
-}
-
-/// A text in which every character that a terminal would act upon is a space. Agents and file
-/// names must not be able to move the cursor or change the direction of writing.
-pub(super) fn replace_control(text: &str) -> String {
-    let is_unsafe =
-        |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().map(|c| if is_unsafe(c) { ' ' } else { c }).collect()
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    truncate(&escape_control(&line), MAX_LINE)
 }
 
 /// A text of at most `max` characters; an ellipsis replaces what is cut off.

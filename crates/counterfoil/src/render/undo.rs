@@ -1,6 +1,7 @@
 //! The result of `counterfoil undo`.
 
-use super::text::{one_line, pluralize, replace_control};
+use super::text::{one_line, pluralize};
+use counterfoil_contract::text::escape_control;
 use counterfoil_workspace::workspaces::Undone;
 use std::fmt::Write;
 
@@ -16,7 +17,7 @@ pub(crate) fn undo(undone: &Undone) -> String {
     } else {
         text.push_str("nothing was restored: these files have changed since the run\n");
         for path in undone.changed_since.iter().take(MAX_FILES) {
-            let _ = writeln!(text, "  {}", replace_control(path));
+            let _ = writeln!(text, "  {}", escape_control(path));
         }
         if undone.changed_since.len() > MAX_FILES {
             let _ = writeln!(text, "  … and {} more", undone.changed_since.len() - MAX_FILES);

@@ -23,6 +23,7 @@ mod setup;
 mod shell_project;
 mod shipped;
 mod state_folder;
+mod terminal;
 mod verification;
 
 /// The program under test.

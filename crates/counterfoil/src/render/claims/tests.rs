@@ -98,7 +98,7 @@ fn a_few_changed_files_are_listed() {
         (changed(&["x"], &[("old", "new")], 3), "files changed: 3 (x, old to new)"),
         // A file that is both added and renamed is listed once.
         (changed(&["new"], &[("old", "new")], 2), "files changed: 2 (old to new)"),
-        (changed(&["a\u{1b}[2J\nb"], &[], 1), "files changed: 1 (a [2J b)"),
+        (changed(&["a\u{1b}[2J\nb"], &[], 1), r"files changed: 1 (a\u{1b}[2J\nb)"),
     ] {
         assert_eq!(files_changed(&changes), line);
     }
@@ -134,5 +134,6 @@ fn a_narrow_terminal_gets_lines_instead_of_columns() {
     let text = verification(&claims, "scene/fix@1", "HEAD", style);
     insta::assert_snapshot!("narrow", text);
     let colored = verification(&claims, "scene/fix@1", "HEAD", Style { color: true, ..style });
+    let colored = crate::terminal::finish(&colored);
     assert!(colored.contains("\u{1b}[31mrefuted\u{1b}[0m"), "{colored}");
 }

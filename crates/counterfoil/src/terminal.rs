@@ -1,0 +1,58 @@
+//! What reaches a terminal: text in which everything is escaped that a terminal would obey, except the
+//! colours that this program adds itself.
+//!
+//! Renderers put colours between pieces of text that come from anywhere, so the finished text no
+//! longer says which escape sequence is whose. Therefore renderers write a mark instead of the escape
+//! character. The mark is drawn at random when the process starts, so that no text can contain it.
+//! The last step before output ([`finish`]) escapes the whole text and turns marks into escape
+//! characters.
+
+use counterfoil_contract::text::{Form, neutralize};
+use std::borrow::Cow;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::OnceLock;
+
+/// The character that begins an escape sequence.
+const ESCAPE: char = '\u{1b}';
+
+/// What a renderer writes in place of the escape character of a colour.
+pub(crate) fn mark() -> &'static str {
+    static MARK: OnceLock<String> = OnceLock::new();
+    MARK.get_or_init(|| {
+        let random = || RandomState::new().build_hasher().finish();
+        format!("\u{fdd0}{:016x}{:016x}\u{fdd1}", random(), random())
+    })
+}
+
+/// Marks the escape sequences of a text as ours. Only for text whose other parts were escaped before
+/// the colours were added.
+pub(crate) fn trust(text: &str) -> String {
+    text.replace(ESCAPE, mark())
+}
+
+/// The text to write: everything unsafe is escaped, and marked colours are escape sequences.
+pub(crate) fn finish(text: &str) -> Cow<'_, str> {
+    if !text.contains(mark()) {
+        return neutralize(text, Form::Text);
+    }
+    let mut pieces = text.split(mark());
+    let mut out = neutralize(pieces.next().unwrap_or_default(), Form::Text).into_owned();
+    for piece in pieces {
+        out.push(ESCAPE);
+        out.push_str(&neutralize(piece, Form::Text));
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_marked_colours_are_kept() {
+        let text = format!("{0}[31ma\u{1b}[8mb{0}[0m\u{202e}\n", mark());
+        assert_eq!(finish(&text), "\u{1b}[31ma\\u{1b}[8mb\u{1b}[0m\\u{202e}\n");
+        assert_eq!(finish("\u{1b}[31mx\u{9b}2J"), "\\u{1b}[31mx\\u{9b}2J");
+        assert_eq!(finish(&trust("\u{1b}[1mx\u{1b}[0m")), "\u{1b}[1mx\u{1b}[0m");
+    }
+}

@@ -1,0 +1,388 @@
+//! What people see is what happened: no command prints a character that a terminal or a viewer would
+//! obey, whatever agents, files, names, arguments and settings contain, in no format, on a pipe and on
+//! a terminal.
+
+mod corpus;
+
+use crate::PROGRAM;
+use corpus::{EVIL, EVIL_BRANCH, named, project, quoted, reply};
+use counterfoil_testkit::{CommandOutput, TestProject};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A call of a command.
+struct Row {
+    command: &'static str,
+    arguments: Vec<String>,
+    input: Option<String>,
+}
+
+/// The formats of a command: what `--format` takes, or none.
+type Commands = BTreeMap<String, Vec<String>>;
+
+/// The commands of the command line with their formats, from the completions that are made of its
+/// definition: hidden ones as well.
+fn commands(project: &TestProject) -> Commands {
+    let script = |shell: &str| project.run(&["completions", shell]).stdout;
+    let (elvish, bash) = (script("elvish"), script("bash"));
+    let mut all = Commands::new();
+    for line in elvish.lines().map(str::trim) {
+        let path = line.strip_prefix("&'counterfoil;").and_then(|rest| rest.strip_suffix("'= {"));
+        let Some(path) = path.filter(|path| !path.split(';').any(|name| name == "help")) else {
+            continue;
+        };
+        let label =
+            format!("        counterfoil__subcmd__{})\n", path.replace([';', '-'], "__subcmd__"));
+        let section = bash.split(&label).nth(1).unwrap_or_else(|| panic!("no {label}"));
+        let section = section.split("        counterfoil__subcmd__").next().unwrap_or_default();
+        let formats = section.split("--format)\n").nth(1).and_then(|rest| rest.split('"').nth(1));
+        let formats = formats.into_iter().flat_map(|words| words.split(' ')).map(str::to_owned);
+        all.insert(path.replace(';', " "), formats.collect());
+    }
+    // A group has no output of its own.
+    let groups: Vec<String> = all
+        .keys()
+        .filter(|name| all.keys().any(|other| other.starts_with(&format!("{name} "))))
+        .cloned()
+        .collect();
+    all.retain(|name, _| !groups.contains(name));
+    all
+}
+
+fn row(command: &'static str, arguments: &[&str]) -> Row {
+    let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+    Row { command, arguments, input: None }
+}
+
+fn with_input(command: &'static str, arguments: &[&str], input: &str) -> Row {
+    Row { input: Some(input.to_owned()), ..row(command, arguments) }
+}
+
+/// The calls, in order: later ones see what earlier ones did.
+fn rows(all: &Commands) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let own = ["--contracts", "contracts"];
+    let (bad, file) = (named(".yaml"), named(".txt"));
+    let each = |command: &'static str, arguments: &[&str], input: Option<&str>| -> Vec<Row> {
+        let call = |format: &String| {
+            let arguments = [arguments, &["--format", format]].concat();
+            Row { input: input.map(str::to_owned), ..row(command, &arguments) }
+        };
+        assert!(!all[command].is_empty(), "{command} has no formats");
+        all[command].iter().map(call).collect()
+    };
+    let of_evil = ["--contract", "acme/evil", "--contracts", "contracts"];
+
+    // Contracts and texts.
+    for text in [reply(json!(true)), reply(json!(EVIL)), format!("{EVIL}\0")] {
+        rows.extend(each("check", &of_evil, Some(&text)));
+        rows.extend(each("check", &["--schema", &named(".schema.json")], Some(&text)));
+    }
+    rows.extend(each("check", &[&[file.as_str()][..], &of_evil].concat(), None));
+    rows.extend(each("check", &[&[EVIL][..], &of_evil].concat(), None));
+    rows.extend(each("check", &["--contract", EVIL], Some(EVIL)));
+    rows.push(row("check", &["--batch", "batch.jsonl", "--contracts", "contracts"]));
+    rows.push(row("check", &["--contract", &bad]));
+    rows.push(row("check", &["--contract", "a", "--contracts", "."]));
+    rows.extend(each("contract list", &own, None));
+    rows.extend(each("contract show", &["acme/evil", own[0], own[1]], None));
+    rows.extend(each("contract show", &[EVIL], None));
+    for target in ["draft2020", "claude", "codex", "gemini", EVIL] {
+        rows.push(row("contract schema", &["acme/evil", "--target", target, own[0], own[1]]));
+    }
+    rows.push(row("contract prompt", &["acme/evil", own[0], own[1]]));
+    rows.push(with_input("contract repair", &["acme/evil", own[0], own[1]], &reply(json!(EVIL))));
+    rows.extend(each("contract diff", &["contracts/evil.yaml", "other/evil.yaml"], None));
+    rows.extend(each("contract diff", &[&bad, EVIL], None));
+    rows.push(row("contract lint", &[&bad, "contracts/evil.yaml", EVIL, &file]));
+
+    // Workflows and packs.
+    rows.extend(each("workflow check", &["flow.yaml", "bad.yaml", &named(".flow.yaml")], None));
+    rows.extend(each("workflow check", &[EVIL], None));
+    rows.extend(each("workflow graph", &["flow.yaml"], None));
+    rows.extend(each("workflow graph", &["bad.yaml"], None));
+    rows.extend(each("pack list", &[], None));
+    rows.extend(each("pack show", &["review-fix"], None));
+    rows.extend(each("pack show", &[EVIL], None));
+    rows.push(row("pack eject", &["review-fix", &format!("../ejected/{EVIL}")]));
+    rows.push(row("pack eject", &["review-fix", &file]));
+
+    // Runs. Each waits for an answer first.
+    let agent = ["--agent", "script:script.json"];
+    rows.extend(each("run", &["flow.yaml", agent[0], agent[1]], None));
+    rows.extend(each("run", &["bad.yaml", agent[0], agent[1]], None));
+    rows.extend(each(
+        "run",
+        &["flow.yaml", "--agent", &format!("command:{EVIL}"), "--input", &format!("{EVIL}={EVIL}")],
+        None,
+    ));
+    rows.extend(each("answer", &["last", EVIL, EVIL], None));
+    rows.extend(each("answer", &["last", "ask", EVIL, EVIL], None));
+    rows.push(row("answer", &["last", "ask", "yes", EVIL]));
+    for _ in 0..2 {
+        rows.extend(each("resume", &["last", agent[0], agent[1], "--because", EVIL], None));
+    }
+    rows.extend(each("resume", &[EVIL], None));
+    rows.extend(each("runs", &[], None));
+    for run in ["last", EVIL] {
+        rows.extend(each("show", &[run], None));
+        rows.extend(each("show", &[run, "--claims"], None));
+        rows.push(row("show", &[run, "--events"]));
+    }
+    rows.extend(each("claims stats", &[], None));
+    rows.extend(each("claims stats", &["--workflow", EVIL, "--by", "player,model"], None));
+    rows.push(row("undo", &["last", EVIL]));
+    rows.push(row("undo", &["last"]));
+    rows.push(row("undo", &[EVIL]));
+    rows.push(row("export", &["last", &format!("../recording/{EVIL}")]));
+    rows.push(row("export", &[EVIL, &file]));
+    rows.extend(each("replay", &["../recording"], None));
+    rows.extend(each("replay", &[&file, "--contract", "acme/evil", own[0], own[1]], None));
+    rows.extend(each("replay", &[EVIL], None));
+    rows.push(row("cancel", &["last"]));
+    rows.push(row("cancel", &[EVIL]));
+
+    // Claims.
+    let base = ["--base", "HEAD", "--contract", "acme/evil", "--contracts", "contracts"];
+    rows.extend(each("verify", &[&["reply.txt"][..], &base].concat(), None));
+    rows.extend(each("verify", &base, Some(&reply(json!(EVIL)))));
+    rows.extend(each(
+        "verify",
+        &[
+            "reply.txt",
+            "--base",
+            EVIL_BRANCH,
+            "--contract",
+            "acme/evil",
+            "--require",
+            EVIL,
+            own[0],
+            own[1],
+        ],
+        None,
+    ));
+    rows.extend(each(
+        "verify",
+        &["reply.txt", "--base", EVIL, "--contract", "acme/evil", own[0], own[1]],
+        None,
+    ));
+
+    // The setup.
+    rows.extend(each("doctor", &[], None));
+    rows.extend(each("doctor", &["--repo", EVIL], None));
+    rows.push(row("init", &[]));
+    rows.push(row("init", &["--yes"]));
+    rows.push(row("init", &["--undo"]));
+    rows.push(row("init", &["--repo", EVIL]));
+    for hook in ["hook claude-stop", "hook claude-subagent-stop"] {
+        for message in [reply(json!(EVIL)), EVIL.to_owned()] {
+            let payload = json!({
+                "session_id": EVIL, "cwd": ".", "agent_id": EVIL, "agent_type": "worker",
+                "hook_event_name": EVIL, "last_assistant_message": message, "stop_hook_active": false,
+            });
+            for payload in [payload.to_string(), EVIL.to_owned(), quoted()] {
+                rows.push(with_input(hook, &of_evil, &payload));
+            }
+        }
+    }
+    let call = |id: u32, name: &str, arguments: Value| {
+        let params = json!({"name": name, "arguments": arguments});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
+    };
+    let hello = json!({"jsonrpc": "2.0", "id": EVIL, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": EVIL, "version": EVIL}}});
+    let lines = [
+        hello.to_string(),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"}).to_string(),
+        call(3, "submit_result", json!({"ok": EVIL, EVIL: EVIL})),
+        call(4, "get_contract", json!({})),
+        call(5, "check_result", json!({"text": reply(json!(EVIL))})),
+        call(6, EVIL, json!({})),
+        format!("{{\"{EVIL}"),
+    ];
+    rows.push(with_input("mcp", &of_evil, &(lines.join("\n") + "\n")));
+    rows.push(row("mcp", &["--contract", EVIL]));
+    rows.push(row("mcp", &["--session", EVIL]));
+
+    // The rest.
+    rows.push(row("explain", &[EVIL]));
+    rows.push(row("explain", &["E101"]));
+    rows.push(row("demo", &["contracts"]));
+    rows.push(row("demo", &[EVIL]));
+    rows.push(row("demo", &["execution-loop", "--keep", &format!("../demo/{EVIL}")]));
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell", EVIL] {
+        rows.push(row("completions", &[shell]));
+    }
+    rows.push(row("man", &[]));
+    rows.push(row("man", &["--help"]));
+    rows.push(row("contained", &["--cwd", EVIL, "--", EVIL]));
+    rows.push(row("contained", &["--write", EVIL, "--", "true"]));
+    rows.push(with_input("watch", &[], EVIL));
+    // Usage errors repeat arguments.
+    for name in all.keys() {
+        let command: &'static str = Box::leak(name.clone().into_boxed_str());
+        let option = format!("--{EVIL}={EVIL}");
+        rows.push(row(command, &[&option]));
+        rows.push(row(command, &[EVIL, EVIL, EVIL, EVIL, EVIL, "--format", EVIL]));
+    }
+    rows
+}
+
+/// Whether a character must not be printed.
+fn is_forbidden(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' => true,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}' => true,
+        c => c < ' ' || ('\u{7f}'..='\u{9f}').contains(&c),
+    }
+}
+
+/// What is on a terminal without what the program does to it: colours and moves of the cursor for the
+/// status lines.
+fn without_own_sequences(text: &str) -> String {
+    let style = "(?:[0124]|22|24|3[0-79]|9[0-7]|38;5;[0-9]+)";
+    let own = format!(
+        "\u{1b}\\[(?:{style}(?:;{style})*)?m|\u{1b}\\[[0-9]*[ABCDGK]|\u{1b}\\[J|\u{1b}\\[\\?25[lh]"
+    );
+    let own = regex::Regex::new(&own);
+    own.unwrap().replace_all(text, "").replace('\r', "")
+}
+
+#[track_caller]
+fn assert_clean(call: &str, stream: &str, text: &str) {
+    if let Some(at) = text.find(is_forbidden) {
+        let from = (0..=at.saturating_sub(60)).rev().find(|at| text.is_char_boundary(*at));
+        let line: String = text[from.unwrap_or(0)..].chars().take(120).collect();
+        panic!("{call}: {stream} has {:?} in {line:?}", text[at..].chars().next());
+    }
+    assert!(!text.contains('\u{fdd0}'), "{call}: {stream} shows a mark");
+}
+
+/// The command in a shell, with its input from a file.
+fn shell_line(project: &TestProject, words: &[&str], input: Option<&str>) -> String {
+    let quote = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
+    let line: Vec<String> = [PROGRAM].iter().chain(words).map(|word| quote(word)).collect();
+    let input = input.map_or("/dev/null".to_owned(), |input| {
+        let path = project.scratch_path("input");
+        std::fs::write(&path, input).unwrap();
+        path.display().to_string()
+    });
+    format!("{} < {}", line.join(" "), quote(&input))
+}
+
+/// Runs a row on a pipe, or on a terminal with colours.
+fn output(project: &TestProject, row: &Row, terminal: bool) -> CommandOutput {
+    let words: Vec<&str> =
+        row.command.split(' ').chain(row.arguments.iter().map(String::as_str)).collect();
+    if terminal {
+        let line = shell_line(project, &words, row.input.as_deref());
+        let mut command = project.command_of("script", &["-qec", &line, "/dev/null"]);
+        command.env_remove("NO_COLOR").env("TERM", "xterm-256color");
+        return command.output();
+    }
+    let mut command = project.command(&words);
+    if let Some(input) = &row.input {
+        command.write_stdin(input.as_str());
+    }
+    command.output()
+}
+
+#[test]
+fn nothing_that_a_terminal_obeys_is_printed_by_any_command() {
+    let project = project();
+    let all = commands(&project);
+    assert!(all.len() > 30, "{all:?}");
+    let rows = rows(&all);
+    let mut shown = BTreeSet::new();
+    for row in &rows {
+        for terminal in [false, true] {
+            let output = output(&project, row, terminal);
+            let call = format!("{} {:?} (terminal: {terminal})", row.command, row.arguments);
+            for (stream, text) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
+                let text = if terminal { without_own_sequences(text) } else { text.clone() };
+                assert_clean(&call, stream, &text);
+                // The letters of the poison arrive, so it was printed.
+                if text.contains("EVIL") {
+                    shown.insert(row.command);
+                }
+            }
+            assert!(!output.stderr.contains("panicked"), "{call}: {output:?}");
+            let format = row.arguments.iter().skip_while(|word| *word != "--format").nth(1);
+            if !terminal && format.is_some_and(|format| format == "json" || format == "sarif") {
+                let text = output.stdout.trim();
+                let value = serde_json::from_str::<Value>(text);
+                assert!(text.is_empty() || value.is_ok(), "{call}: {output:?}");
+            }
+        }
+    }
+    // Every command has a row, in each of its formats; and its poison is seen where it prints any.
+    for (command, formats) in &all {
+        let calls: Vec<&Row> = rows.iter().filter(|row| row.command == command).collect();
+        let is_called = |call: &&&Row| {
+            !call.arguments.iter().any(|word| word == "--help" || word.starts_with("--\u{1b}"))
+        };
+        assert!(calls.iter().filter(is_called).count() > 1, "no row calls {command}");
+        for format in formats {
+            assert!(
+                calls
+                    .iter()
+                    .any(|call| call.arguments.ends_with(&["--format".to_owned(), format.clone()])),
+                "no row for {command} --format {format}"
+            );
+        }
+        assert!(shown.contains(command.as_str()), "{command} shows nothing of the poison");
+    }
+}
+
+#[test]
+fn json_has_the_true_value_and_files_keep_the_true_bytes() {
+    let project = project();
+    let text = reply(json!(true));
+    let arguments = [
+        "check",
+        "reply.txt",
+        "--contract",
+        "acme/evil",
+        "--contracts",
+        "contracts",
+        "--format",
+        "json",
+    ];
+    let report = project.run(&arguments).json();
+    assert_eq!(report["value"]["note"], EVIL, "{report}");
+    assert_eq!(report["value"][EVIL], EVIL);
+    let schema = ["contract", "show", "acme/evil", "--contracts", "contracts"];
+    let yaml = project.run(&schema).stdout;
+    let again = project.scratch_path("again.yaml");
+    std::fs::write(&again, &yaml).unwrap();
+    let again = again.display().to_string();
+    let diff = ["contract", "diff", "contracts/evil.yaml", &again, "--format", "json"];
+    assert_eq!(project.run(&diff).code, Some(0), "{yaml}");
+
+    let waits = project.run(&["run", "flow.yaml", "--agent", "script:script.json"]);
+    assert_eq!(waits.code, Some(4), "{waits:?}");
+    project.run(&["answer", "last", "ask", "yes"]);
+    let report =
+        project.run_json(&["resume", "last", "--agent", "script:script.json", "--format", "json"]);
+    assert_eq!(report.ended().0, "done", "{report:?}");
+    let replies: Vec<Value> = project.events();
+    assert!(replies.iter().any(|event| event.to_string().contains("EVIL")));
+    assert_eq!(project.read("b.rs"), EVIL);
+    assert_eq!(project.read(format!("out/{EVIL}")).trim_end(), EVIL);
+    assert!(text.contains(EVIL));
+}
+
+#[test]
+fn colours_are_shown_and_those_of_others_are_not() {
+    let project = project();
+    let row = row("doctor", &[]);
+    let output = output(&project, &row, true);
+    assert!(output.stdout.contains("\u{1b}[3"), "{output:?}");
+    assert!(!output.stdout.contains("\u{1b}[34;8m"), "{output:?}");
+    let usage = Row { arguments: vec![EVIL.to_owned()], ..row };
+    let output = self::output(&project, &usage, true);
+    assert!(output.stdout.contains("\u{1b}["), "{output:?}");
+    assert!(output.stdout.contains("\\u{1b}[34;8mEVIL"), "{output:?}");
+}
