@@ -2,8 +2,8 @@
 //! output streams and verified by their hash. The store needs only the folder, not the journal.
 
 use crate::submissions::ensure_regular_file;
-use counterfoil_workspace::make_private_folder;
 use counterfoil_workspace::path::is_strictly_inside;
+use counterfoil_workspace::{NoRoom, make_private_folder};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fs::{File, OpenOptions};
@@ -25,11 +25,13 @@ const MAX_RUN_ID_BYTES: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TranscriptError {
-    /// The disk is full.
-    #[error("no room is left to write {}; free some space and try again", path.display())]
+    /// There is no room.
+    #[error("{why}, so that {} cannot be written; {} and try again", path.display(), why.remedy())]
     Full {
         /// The file that was written.
         path: PathBuf,
+        /// Why there is none.
+        why: NoRoom,
     },
     /// The id of the run cannot be the name of a folder.
     #[error("{run:?} is not a valid run id")]
@@ -335,8 +337,8 @@ fn private_file() -> OpenOptions {
 }
 
 fn failed(path: &Path, what: &str, error: &io::Error) -> TranscriptError {
-    if error.kind() == io::ErrorKind::StorageFull {
-        return TranscriptError::Full { path: path.to_owned() };
+    if let Some(why) = NoRoom::of(error) {
+        return TranscriptError::Full { path: path.to_owned(), why };
     }
     TranscriptError::File { path: path.to_owned(), why: format!("{what}: {error}") }
 }

@@ -1,8 +1,8 @@
 //! Writes the artifacts of a run. A file is replaced completely or not at all.
 
 use counterfoil_flow::{Event, Rendered, Rendering, RunState, Workflow, artifacts, rendered_by};
-use counterfoil_workspace::atomic_write;
 use counterfoil_workspace::path::{is_strictly_inside, resolve_for_writing};
+use counterfoil_workspace::{NoRoom, atomic_write};
 use rustix::fs::OFlags;
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -79,26 +79,60 @@ impl PendingArtifacts {
     }
 }
 
-/// Writes the final artifacts of a run that has ended. A failure is only logged, since the run
-/// cannot react to it any more.
-pub(crate) fn publish_final(workflow: &Workflow, run_state: &RunState) {
-    let repo = Path::new(&run_state.repo);
-    let failed = match artifacts(workflow, run_state) {
-        Ok(rendered) if repo.is_dir() => publish(repo, &rendered, PriorWrite::Perhaps).err(),
-        Ok(_) => None,
-        Err(failed) => Some(failed),
-    };
-    if let Some((path, why)) = failed {
-        tracing::warn!(run = run_state.run, path, why, "the final artifacts could not be written");
+/// An artifact that could not be written.
+#[derive(Debug)]
+pub(crate) struct PublishError {
+    /// Its path in the repository.
+    pub(crate) path: String,
+    /// The reason, as text.
+    pub(crate) reason: String,
+    /// Set if there is no room for it. The run is interrupted then, and the artifact is written when
+    /// it is resumed.
+    pub(crate) no_room: Option<NoRoom>,
+}
+
+impl From<(String, String)> for PublishError {
+    fn from((path, reason): (String, String)) -> Self {
+        Self { path, reason, no_room: None }
     }
 }
 
-/// Writes the artifacts. The error is the path of the first failure and its reason.
+/// Writes the artifacts of the last turn of a run that has ended, as far as they are not written.
+/// Whether there were any. Only the lack of room is an error. Another failure is logged, since the run
+/// cannot react to it any more.
+pub(crate) fn publish_final(
+    workflow: &Workflow,
+    run_state: &RunState,
+    pending: PendingArtifacts,
+) -> Result<bool, PublishError> {
+    let repo = Path::new(&run_state.repo);
+    let of_events = pending.into_unwritten().unwrap_or_default();
+    let rendered = artifacts(workflow, run_state).and_then(|mut rendered| {
+        rendered.extend(of_events.into_iter().collect::<Result<Vec<_>, _>>()?);
+        Ok(rendered)
+    });
+    let published = match rendered {
+        Ok(rendered) if repo.is_dir() => publish(repo, &rendered, PriorWrite::Perhaps),
+        Ok(_) => Ok(false),
+        Err(failed) => Err(failed.into()),
+    };
+    match published {
+        Err(PublishError { path, reason, no_room: None }) => {
+            let run = &run_state.run;
+            tracing::warn!(run, path, reason, "the final artifacts could not be written");
+            Ok(false)
+        }
+        other => other,
+    }
+}
+
+/// Writes the artifacts. Whether a file was changed. The error is the first failure.
 pub(crate) fn publish(
     repo: &Path,
     rendered: &[Rendered],
     prior: PriorWrite,
-) -> Result<(), (String, String)> {
+) -> Result<bool, PublishError> {
+    let mut changed = false;
     for (at, artifact) in rendered.iter().enumerate() {
         inside(repo, &artifact.path).map_err(|why| (artifact.path.clone(), why))?;
         let lines = |rendered: &[Rendered]| -> Vec<String> {
@@ -119,16 +153,20 @@ pub(crate) fn publish(
                 replace(&path, &artifact.text)
             }
         });
-        written.map_err(|error| (artifact.path.clone(), error.to_string()))?;
+        changed |= written.map_err(|error| PublishError {
+            path: artifact.path.clone(),
+            reason: error.to_string(),
+            no_room: NoRoom::of(&error),
+        })?;
     }
-    Ok(())
+    Ok(changed)
 }
 
 /// Tries a write until it succeeds, at most [`TRIES`] times. The error is that of the last try.
-fn with_tries(mut write: impl FnMut() -> std::io::Result<()>) -> std::io::Result<()> {
+fn with_tries<T>(mut write: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
     for _ in 1..TRIES {
-        if write().is_ok() {
-            return Ok(());
+        if let Ok(written) = write() {
+            return Ok(written);
         }
     }
     write()
@@ -144,26 +182,27 @@ pub(crate) fn inside(repo: &Path, path: &str) -> Result<PathBuf, String> {
     }
 }
 
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+/// Replaces a file. Whether it had another content.
+fn replace(path: &Path, text: &str) -> std::io::Result<bool> {
     // Opening a pipe would block. It is replaced.
     let is_file = std::fs::metadata(path).is_ok_and(|meta| meta.is_file());
     if is_file && std::fs::read(path).is_ok_and(|current| current == text.as_bytes()) {
-        return Ok(());
+        return Ok(false);
     }
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     atomic_write(path, text.as_bytes())?;
     // Read it back: others act on the content of the file.
     if std::fs::read(path)? == text.as_bytes() {
-        Ok(())
+        Ok(true)
     } else {
         Err(std::io::Error::other("the file has a different content after it was written"))
     }
 }
 
-/// Appends texts to a file. If they may have been written before, only those that are not yet at
-/// its end.
-fn append(path: &Path, texts: &[String], prior: PriorWrite) -> std::io::Result<()> {
+/// Appends texts to a file, all of them or none. If they may have been written before, only those that
+/// are not yet at its end. Whether there were any.
+fn append(path: &Path, texts: &[String], prior: PriorWrite) -> std::io::Result<bool> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
@@ -176,16 +215,22 @@ fn append(path: &Path, texts: &[String], prior: PriorWrite) -> std::io::Result<(
         .custom_flags(no_follow)
         .open(path)?;
     let mut existing = 0;
+    let length = file.metadata()?.len();
     if prior == PriorWrite::Perhaps {
         let max: u64 = texts.iter().map(|text| text.len() as u64).sum();
-        let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(max)))?;
         let mut end = Vec::new();
         file.read_to_end(&mut end)?;
         let is_at_end = |count: &usize| end.ends_with(texts[..*count].concat().as_bytes());
         existing = (0..=texts.len()).rev().find(is_at_end).unwrap_or(0);
     }
-    file.write_all(texts[existing..].concat().as_bytes())
+    let new = texts[existing..].concat();
+    let written = file.write_all(new.as_bytes());
+    if written.is_err() {
+        // Half a text would be taken for part of the file by the next try.
+        file.set_len(length)?;
+    }
+    written.map(|()| !new.is_empty())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod tasks;
 
 pub(crate) use tasks::works_in;
 
-use crate::artifacts::{self, PendingArtifacts, PriorWrite};
+use crate::artifacts::{self, PendingArtifacts, PriorWrite, PublishError};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::journal::{self, Batch, Journal, Lease, NewEvent, Summary};
@@ -16,8 +16,9 @@ use counterfoil_flow::{
 };
 use counterfoil_process::StopRequest;
 use counterfoil_worker::WorkerContext;
+use counterfoil_workspace::NoRoom;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tasks::{ActiveTasks, DriverMessage};
@@ -75,8 +76,10 @@ pub(crate) struct RunDriver {
     pub(crate) stop: watch::Receiver<StopRequest>,
     /// Artifacts from before the run was resumed. A crash may have prevented writing the last ones.
     pub(crate) pending: PendingArtifacts,
-    /// The first error of writing a transcript. The run stops there and can be resumed.
+    /// The first error of writing a transcript, or the lack of room for what an agent does. The run
+    /// stops there and can be resumed.
     pub(crate) transcript_error: Option<TranscriptError>,
+    pub(crate) clock: Clock,
 }
 
 /// A message from another process to the driver of a run.
@@ -128,7 +131,7 @@ impl RunDriver {
     async fn run(mut self, mut first: Vec<Event>) -> Result<RunState, Error> {
         let (sender, mut messages) = mpsc::unbounded_channel();
         let mut tasks = ActiveTasks::new(sender, self.worker.clone());
-        first.extend(self.publish_pending());
+        first.extend(self.publish_pending()?);
         let driven = self.turns(first, &mut tasks, &mut messages).await;
         // Whatever the result, nothing is left running.
         for stop in tasks.stops.values() {
@@ -155,7 +158,6 @@ impl RunDriver {
         tasks: &mut ActiveTasks,
         messages: &mut mpsc::UnboundedReceiver<DriverMessage>,
     ) -> Result<(), Error> {
-        let mut clock = Clock::from(self.run_state.last_at);
         let mut facts = first;
         let mut snapshot = self.run_state.seq;
         let mut requested = StopRequest::None;
@@ -166,8 +168,12 @@ impl RunDriver {
                 is_first = false;
                 consumed = self.take_messages(&mut facts)?;
             }
-            let turned =
-                turn(&self.workflow, &mut self.run_state, std::mem::take(&mut facts), clock.now());
+            let turned = timed_turn(
+                &self.workflow,
+                &mut self.run_state,
+                std::mem::take(&mut facts),
+                &mut self.clock,
+            );
             self.record(&turned, consumed, &mut snapshot).await?;
             if let Some(error) = self.transcript_error.take() {
                 return Err(journal::Error::from(error).into());
@@ -179,7 +185,7 @@ impl RunDriver {
                 }
             }
             if turned.renders_artifacts() {
-                facts.extend(self.publish(&turned.rendered, PriorWrite::No));
+                facts.extend(self.publish(&turned.rendered, PriorWrite::No)?);
             }
             facts.extend(turned.file_checks.iter().map(|check| self.worker.check_files(check)));
             facts.extend(self.scripted_answers(&turned));
@@ -206,7 +212,7 @@ impl RunDriver {
             if idle && (self.run_state.stopped.is_some() || turned.wake_at.is_none()) {
                 return Ok(());
             }
-            facts = self.wait(turned.wake_at, &mut clock, &mut requested, messages).await;
+            facts = self.wait(turned.wake_at, &mut requested, messages).await;
             Self::finish_workspace_op(&facts, tasks);
         }
     }
@@ -215,11 +221,10 @@ impl RunDriver {
     async fn wait(
         &mut self,
         wake_at: Option<i64>,
-        clock: &mut Clock,
         requested: &mut StopRequest,
         messages: &mut mpsc::UnboundedReceiver<DriverMessage>,
     ) -> Vec<Event> {
-        let now = clock.now();
+        let now = self.clock.now();
         let until =
             |time: i64| Duration::from_millis(u64::try_from(time.saturating_sub(now)).unwrap_or(0));
         let sleep = wake_at.map_or(MAX_SLEEP, until).min(MAX_SLEEP);
@@ -276,6 +281,8 @@ impl RunDriver {
         }
         for pause in WRITE_RETRY_MS {
             match self.lease.append(batch.clone()).await {
+                // The limit of this process on the size of files stays.
+                Err(journal::Error::Full { why: NoRoom::FileLimit, .. }) => break,
                 Err(journal::Error::Full { .. } | journal::Error::Busy { .. }) => {
                     tokio::time::sleep(Duration::from_millis(pause)).await;
                 }
@@ -285,15 +292,30 @@ impl RunDriver {
         Ok(self.lease.append(batch).await.map(|_| ())?)
     }
 
-    /// Writes the artifacts of the run, and those of the events of a turn.
-    fn publish(&self, of_events: &[Rendering], when: PriorWrite) -> Option<Event> {
+    /// Writes the artifacts of the run, and those of the events of a turn. Returns the fact that one
+    /// could not be written.
+    ///
+    /// # Errors
+    ///
+    /// There is no room. The events are recorded, so the artifacts are written when the run is
+    /// resumed.
+    fn publish(&self, of_events: &[Rendering], when: PriorWrite) -> Result<Option<Event>, Error> {
         let current = artifacts(&self.workflow, &self.run_state);
-        let published = current.and_then(|mut rendered| {
+        let rendered = current.and_then(|mut rendered| {
             rendered.extend(of_events.iter().cloned().collect::<Result<Vec<Rendered>, _>>()?);
+            Ok(rendered)
+        });
+        let published = rendered.map_err(PublishError::from).and_then(|rendered| {
             self.mark_published(rendered.iter().map(|one| one.path.as_str()));
             artifacts::publish(&self.repo, &rendered, when)
         });
-        published.err().map(|(path, reason)| Event::ArtifactFailed { path, reason })
+        match published {
+            Ok(_) => Ok(None),
+            Err(error) if error.no_room.is_some() => Err(no_room(&self.repo, error)),
+            Err(PublishError { path, reason, .. }) => {
+                Ok(Some(Event::ArtifactFailed { path, reason }))
+            }
+        }
     }
 
     /// Marks the files of artifacts as written by the engine.
@@ -303,12 +325,14 @@ impl RunDriver {
     }
 
     /// Marks the files of earlier artifacts, and writes those that a crash may have prevented.
-    fn publish_pending(&mut self) -> Option<Event> {
+    fn publish_pending(&mut self) -> Result<Option<Event>, Error> {
         let ours = artifact_paths(&self.workflow, &self.run_state);
         let pending = std::mem::take(&mut self.pending);
         self.mark_published(ours.iter().map(String::as_str).chain(pending.published()));
-        let unwritten = pending.into_unwritten()?;
-        self.publish(&unwritten, PriorWrite::Perhaps)
+        match pending.into_unwritten() {
+            Some(unwritten) => self.publish(&unwritten, PriorWrite::Perhaps),
+            None => Ok(None),
+        }
     }
 
     /// The answers that a script provides for the questions of a turn.
@@ -343,14 +367,33 @@ impl RunDriver {
         answers
     }
 
+    /// Whether the disk of the repository is full, so that a failure is nobody's fault. The run then
+    /// stops and can be resumed.
+    fn is_repo_full(&mut self) -> bool {
+        let Some(why) = NoRoom::in_folder(&self.repo) else { return false };
+        let path = self.repo.clone();
+        self.transcript_error.get_or_insert(TranscriptError::Full { path, why });
+        true
+    }
+
     /// Turns a message of an attempt into facts.
     fn on_message(&mut self, message: DriverMessage) -> Vec<Event> {
         match message {
-            DriverMessage::Progress(event) | DriverMessage::WorkspaceOpDone(event) => vec![*event],
+            DriverMessage::Progress(event) => vec![*event],
+            DriverMessage::WorkspaceOpDone(event) => {
+                // The operation is repeated when the run is resumed.
+                if matches!(*event, Event::WorkspaceFailed { .. }) && self.is_repo_full() {
+                    return Vec::new();
+                }
+                vec![*event]
+            }
             DriverMessage::AttemptDone(done) => {
                 // The attempt stays in flight: it is repeated when the run is resumed.
                 if let Some(error) = done.transcript_error {
                     self.transcript_error.get_or_insert(error);
+                    return Vec::new();
+                }
+                if done.ended.outcome.failure().is_some() && self.is_repo_full() {
                     return Vec::new();
                 }
                 let exceeded = done.budget_exceeded.map(|what| Event::BudgetReached { what });
@@ -358,6 +401,31 @@ impl RunDriver {
             }
         }
     }
+}
+
+/// The error of a run that is interrupted because there is no room for an artifact.
+pub(crate) fn no_room(repo: &Path, error: PublishError) -> Error {
+    let path = repo.join(&error.path);
+    let why = error.no_room.unwrap_or(NoRoom::Disk);
+    journal::Error::Full { path, why }.into()
+}
+
+/// A turn at the current time. Time that the clock skipped is recorded before the facts, so that it does
+/// not count.
+pub(crate) fn timed_turn(
+    workflow: &Workflow,
+    run_state: &mut RunState,
+    mut facts: Vec<Event>,
+    clock: &mut Clock,
+) -> Turn {
+    let now = clock.now();
+    // The time before a run was resumed does not count anyway.
+    let is_pause =
+        facts.iter().any(|fact| matches!(fact, Event::RunResumed(_) | Event::RunReopened(_)));
+    if let Some(ms) = clock.take_skipped().filter(|_| !is_pause) {
+        facts.insert(0, Event::TimeSkipped { ms });
+    }
+    turn(workflow, run_state, facts, now)
 }
 
 /// Events for the journal, with the summary for lists of runs.

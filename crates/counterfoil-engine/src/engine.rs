@@ -4,9 +4,9 @@ mod read;
 mod resume;
 
 use crate::artifacts::{self, PendingArtifacts};
-use crate::clock::wall;
+use crate::clock::{Clock, wall};
 use crate::config;
-use crate::driver::{InboxMessage, RunDriver, RunObserver, batch};
+use crate::driver::{InboxMessage, RunDriver, RunObserver, batch, no_room, timed_turn};
 use crate::error::Error;
 use crate::journal::{self, Journal, NewRun};
 use crate::run_inputs::validate_inputs;
@@ -15,7 +15,7 @@ use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_flow::{
     Budget, Bundle, Changes, DECIDE, DecidedBy, Event, Outcome, Resumed, RunState, Started,
-    Workflow, turn,
+    Workflow,
 };
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::{Kind, Launcher};
@@ -139,7 +139,8 @@ impl Engine {
             base: git::head(&repo),
             config: Some(config::digest(&repo)),
         }));
-        let at = wall();
+        let mut clock = Clock::from(0);
+        let at = clock.now();
         let mut run_state = RunState::default();
         run_state.apply(&started, at);
         let new = NewRun {
@@ -165,6 +166,7 @@ impl Engine {
             stop,
             pending: PendingArtifacts::default(),
             transcript_error: None,
+            clock,
         };
         let run_state = driver.spawn_and_join(Vec::new()).await?;
         self.report_of(&run_state)
@@ -192,7 +194,10 @@ impl Engine {
         {
             let outcome = ended.outcome.name().to_owned();
             lease.release()?;
-            self.republish_final_artifacts(&run)?;
+            // There may have been no room for them, or the program was killed before it wrote them.
+            if self.republish_final_artifacts(&run)? {
+                observer.on_notice("artifacts of the run that were missing were written");
+            }
             return Err(Error::Ended { run, outcome });
         }
         let repo = options.repo.clone().unwrap_or_else(|| PathBuf::from(&run_state.repo));
@@ -226,6 +231,7 @@ impl Engine {
         announce_containment(&launcher, &*observer);
         let workspaces = self.sweep_workspaces(&run_state, &repo, &*observer);
         let worker = self.worker(&workflow, &run_state, agents, (&repo, workspaces), launcher);
+        let clock = Clock::from(run_state.last_at);
         let driver = RunDriver {
             journal: self.journal.clone(),
             lease,
@@ -237,6 +243,7 @@ impl Engine {
             stop,
             pending,
             transcript_error: None,
+            clock,
         };
         let run_state = driver.spawn_and_join(facts).await?;
         self.report_of(&run_state)
@@ -284,8 +291,16 @@ impl Engine {
                 run_state.check_answer(&question, answer)?;
                 let fact = Event::Answered { question, answer: answer.to_owned(), by, from };
                 let at = wall().max(run_state.last_at);
-                run_state.apply(&fact, at);
-                let mut batch = batch(&[(fact, at)], &run_state)?;
+                // Nobody drove the run, even if it was interrupted with work in progress.
+                let skipped = u64::try_from(at.saturating_sub(run_state.last_at)).unwrap_or(0);
+                let mut events = vec![(fact, at)];
+                if !run_state.is_resting() && skipped > 0 {
+                    events.insert(0, (Event::TimeSkipped { ms: skipped }, at));
+                }
+                for (event, at) in &events {
+                    run_state.apply(event, *at);
+                }
+                let mut batch = batch(&events, &run_state)?;
                 batch.snapshot = Some(serde_json::to_vec(&run_state)?);
                 lease.append_blocking(batch)?;
                 Ok(lease.release()?)
@@ -324,10 +339,11 @@ impl Engine {
                 let repo = Path::new(&run_state.repo);
                 let mut facts = self.resume_events(&workflow, &run_state, repo, resumed)?;
                 facts.push(Event::CancelRequested { by, from });
+                let mut clock = Clock::from(run_state.last_at);
                 // Open workspaces are discarded first; the run ends when they are gone.
                 while !facts.is_empty() {
-                    let turned =
-                        turn(&workflow, &mut run_state, std::mem::take(&mut facts), wall());
+                    let told = std::mem::take(&mut facts);
+                    let turned = timed_turn(&workflow, &mut run_state, told, &mut clock);
                     let mut batch = batch(&turned.events, &run_state)?;
                     batch.snapshot = Some(serde_json::to_vec(&run_state)?);
                     lease.append_blocking(batch)?;
@@ -337,7 +353,9 @@ impl Engine {
                     facts.extend(turned.workspace_ops.iter().map(perform));
                 }
                 lease.release()?;
-                artifacts::publish_final(&workflow, &run_state);
+                let published =
+                    artifacts::publish_final(&workflow, &run_state, PendingArtifacts::default());
+                published.map_err(|error| no_room(Path::new(&run_state.repo), error))?;
                 Ok(CancelOutcome::Cancelled)
             }
             Err(Error::Journal(journal::Error::AlreadyDriven { .. })) => {

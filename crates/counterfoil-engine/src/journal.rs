@@ -29,7 +29,7 @@ pub use record::{
 
 use authenticity::Authenticity;
 use counterfoil_agents::transcript::TranscriptStore;
-use counterfoil_workspace::make_private_folder;
+use counterfoil_workspace::{NoRoom, make_private_folder};
 use holder::Process;
 use keys::KeyStore;
 use rusqlite::Connection;
@@ -273,10 +273,10 @@ impl Journal {
 /// Creates the folder and an empty file for the journal, and says whether that is new.
 fn prepare(folder: &Path, path: &Path) -> Result<bool> {
     let unusable = |error: &io::Error| match error.kind() {
+        _ if let Some(why) = NoRoom::of(error) => Error::Full { path: path.to_owned(), why },
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             Error::ReadOnly { path: path.to_owned() }
         }
-        io::ErrorKind::StorageFull => Error::Full { path: path.to_owned() },
         _ if folder.is_file() => {
             Error::Folder { path: folder.to_owned(), why: "it is a file".to_owned() }
         }

@@ -294,6 +294,12 @@ pub enum Event {
         /// The reason, as text.
         reason: String,
     },
+    /// The clock of the events went on by time that does not count as time of the run: it was set,
+    /// the machine slept, or nobody drove the run. Always before the other events of its turn.
+    TimeSkipped {
+        /// The time that does not count, in milliseconds.
+        ms: u64,
+    },
     /// An artifact could not be written.
     ArtifactFailed {
         /// The path of the artifact.
@@ -349,6 +355,7 @@ impl Event {
             Self::BudgetReached { .. } => "budget-reached",
             Self::CancelRequested { .. } => "cancel-requested",
             Self::RunStopped { .. } => "run-stopped",
+            Self::TimeSkipped { .. } => "time-skipped",
             Self::ArtifactFailed { .. } => "artifact-failed",
             Self::RunEnded { .. } => "run-ended",
         }

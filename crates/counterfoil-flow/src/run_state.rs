@@ -140,7 +140,9 @@ impl RunState {
         // Time does not count while nothing is in progress, or if the clock went back.
         let is_pause = matches!(event, Event::RunResumed(_) | Event::RunReopened(_));
         if self.seq > 0 && !resting && !is_pause {
-            self.usage.wall_ms += u64::try_from(at.saturating_sub(self.last_at)).unwrap_or(0);
+            let passed = u64::try_from(at.saturating_sub(self.last_at)).unwrap_or(0);
+            let skipped = if let Event::TimeSkipped { ms } = event { *ms } else { 0 };
+            self.usage.wall_ms = self.usage.wall_ms.saturating_add(passed.saturating_sub(skipped));
         }
         self.last_at = self.last_at.max(at);
         self.seq += 1;
@@ -271,6 +273,7 @@ impl RunState {
                     .get_or_insert(Stopping::Artifact(format!("cannot write {path}: {reason}")));
             }
             Event::RunStopped { reason } => self.stopped = Some(reason.clone()),
+            Event::TimeSkipped { .. } => {}
             Event::RunEnded { outcome, cause, reason, state, exit } => {
                 self.ended = Some(Ending {
                     outcome: *outcome,

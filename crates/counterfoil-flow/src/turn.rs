@@ -167,6 +167,8 @@ fn applies(run: &RunState, fact: &Event) -> bool {
         | Event::WorkspaceDropped { .. } => run.expects_workspace_fact(fact),
         Event::RunStarted(_) => run.seq == 0,
         Event::RunStopped { .. } => run.stopped.is_none(),
+        // No time counts in a run that rests.
+        Event::TimeSkipped { .. } => !run.is_resting(),
         _ => true,
     }
 }

@@ -5,7 +5,8 @@
 //! all its ancestors, and the supervisor itself among the ancestors: it adopts orphans, so that a
 //! double fork leads to it.
 
-use super::MARKER;
+use crate::MARKER;
+use crate::platform::{self, Ancestor};
 
 /// How it is known that this process runs inside of a supervised child.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,72 +43,15 @@ impl std::fmt::Display for Enclosure {
 /// Whether this process runs inside of a supervised child. A supervisor is recognised by its
 /// program: that of this process, or one with this file name.
 ///
-/// Outside of Linux, where other processes cannot be examined, only the environment is.
+/// On macOS the traces of an ancestor are its environment, which programs of the system hide, and its
+/// program. There are no others, and orphans are adopted by nobody.
 #[must_use]
 pub fn enclosure(supervisor: &str) -> Option<Enclosure> {
     if let Some(marker) = std::env::var_os(MARKER).filter(|marker| !marker.is_empty()) {
         return Some(Enclosure::Environment { marker: marker.to_string_lossy().into_owned() });
     }
-    #[cfg(target_os = "linux")]
-    let enclosure = ancestors::enclosure(supervisor);
-    #[cfg(not(target_os = "linux"))]
-    let enclosure = {
-        let _ = supervisor;
-        None
-    };
-    enclosure
-}
-
-#[cfg(target_os = "linux")]
-mod ancestors {
-    use super::super::table::Process;
-    use super::super::{cgroup, rlimit_tag, table};
-    use super::Enclosure;
-    use std::os::unix::fs::MetadataExt as _;
-    use std::path::{Path, PathBuf};
-
-    /// More ancestors than any process has. The bound holds if ids are reused in a circle.
-    const MAX_ANCESTORS: usize = 4096;
-
-    pub(super) fn enclosure(supervisor: &str) -> Option<Enclosure> {
-        let this = rustix::process::getpid().as_raw_nonzero().get();
-        let own_program = program_file(this);
-        let mut buffer = Vec::new();
-        let mut next = Process::read(this);
-        for _ in 0..MAX_ANCESTORS {
-            let process = next?;
-            let pid = process.id.pid;
-            if table::is_marked(pid, &mut buffer)
-                || rlimit_tag::is_tagged(pid)
-                || cgroup::is_in_child_group(pid)
-            {
-                return Some(Enclosure::Marked { pid });
-            }
-            if pid != this && is_program(pid, supervisor, own_program) {
-                return Some(Enclosure::Supervisor { pid });
-            }
-            next = Process::read(process.parent);
-        }
-        None
-    }
-
-    /// Whether a process runs the program of this process, or one with this file name. It has
-    /// that name also after the file was replaced by another version.
-    fn is_program(pid: i32, name: &str, own: Option<(u64, u64)>) -> bool {
-        if own.is_some() && program_file(pid) == own {
-            return true;
-        }
-        let Ok(program) = std::fs::read_link(link(pid)) else { return false };
-        let file = program.file_name().map(|file| file.to_string_lossy().into_owned());
-        file.is_some_and(|file| file.strip_suffix(" (deleted)").unwrap_or(&file) == name)
-    }
-
-    /// The device and the number of the file that a process executes.
-    fn program_file(pid: i32) -> Option<(u64, u64)> {
-        Path::new(&link(pid)).metadata().ok().map(|file| (file.dev(), file.ino()))
-    }
-
-    fn link(pid: i32) -> PathBuf {
-        PathBuf::from(format!("/proc/{pid}/exe"))
-    }
+    Some(match platform::enclosing_ancestor(supervisor)? {
+        Ancestor::Marked(pid) => Enclosure::Marked { pid },
+        Ancestor::Supervisor(pid) => Enclosure::Supervisor { pid },
+    })
 }

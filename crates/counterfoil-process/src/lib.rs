@@ -8,33 +8,24 @@
 //! killed, a watchdog does so ([`watch_with`]), and if that is killed as well, [`sweep`] finds what was
 //! left by the marker.
 
-#[cfg(target_os = "linux")]
-mod cgroup;
 pub mod contain;
-#[cfg(target_os = "linux")]
-mod descendants;
 mod enclosure;
 mod launch;
-#[cfg(target_os = "linux")]
-mod orphans;
+mod membership;
 mod output_files;
 mod own_children;
 mod pipes;
-#[cfg(not(target_os = "linux"))]
-mod process_group;
+mod platform;
 mod process_tree;
-#[cfg(target_os = "linux")]
-mod rlimit_tag;
 mod run;
 mod scan;
-#[cfg(target_os = "linux")]
-mod table;
 mod timeout;
 mod watchdog;
 
 pub use enclosure::{Enclosure, enclosure};
 pub use launch::SpawnError;
 pub use output_files::output_files;
+pub use platform::{ProcessLife, boot_id, process_life, process_namespace, program_name};
 pub use timeout::{InvalidTimeout, parse_timeout};
 pub use watchdog::{own_marker, start_watchdog, watch, watch_with};
 
@@ -196,8 +187,10 @@ pub enum Containment {
     /// A scan of all processes: descendants, orphans (which this process adopts), sessions and
     /// markers.
     Walk,
-    /// Only the process group of the child. A descendant that leaves the group is not found.
-    ProcessGroup,
+    /// A scan of all processes: descendants, sessions and markers, where they can be read. Nobody
+    /// adopts orphans: a descendant that left the session, whose parent exited between two scans and
+    /// whose environment is hidden or cleared, is not found.
+    Table,
 }
 
 impl std::fmt::Display for Containment {
@@ -205,7 +198,7 @@ impl std::fmt::Display for Containment {
         formatter.write_str(match self {
             Self::Cgroup => "a control group for each child",
             Self::Walk => "adopting orphans and scanning all descendants",
-            Self::ProcessGroup => "only the process group",
+            Self::Table => "scanning the process table; orphans are not adopted",
         })
     }
 }
@@ -234,7 +227,7 @@ pub async fn supervise(
     sink: &mut dyn OutputSink,
     stop: watch::Receiver<StopRequest>,
 ) -> Result<ChildOutcome, SpawnError> {
-    process_tree::adopt_orphans();
+    platform::adopt_orphans();
     let (child, program, tree) = process_tree::start(&spec.marker, || launch::launch(&spec))?;
     run::ChildRun::new(child, program, tree, spec).finish(sink, stop).await
 }
@@ -244,8 +237,8 @@ pub async fn supervise(
 ///
 /// Use it to resume after a crash of the supervisor. It never touches this process or its
 /// ancestors. It blocks for a few milliseconds if there is nothing to end, and otherwise until the
-/// processes are gone (at most some seconds). Outside of Linux, where the environment of other
-/// processes cannot be read, it finds nothing.
+/// processes are gone (at most some seconds). On macOS, programs of the system hide their environment:
+/// it finds them only as descendants of others.
 pub fn sweep(marker: &str) -> SweepReport {
     SweepReport { killed: process_tree::sweep(marker) }
 }
@@ -255,5 +248,5 @@ pub fn sweep(marker: &str) -> SweepReport {
 /// With `COUNTERFOIL_CGROUP=off` in the environment of this process, no control groups are created.
 #[must_use]
 pub fn containment() -> Containment {
-    process_tree::containment()
+    platform::containment()
 }

@@ -2,6 +2,7 @@
 //! cannot starve the other.
 
 use super::Output;
+use super::platform;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -11,11 +12,6 @@ use tokio::process::{ChildStderr, ChildStdout};
 
 /// How many bytes are read and passed on at once. A pipe holds no more by default.
 const CHUNK_SIZE: usize = 64 * 1024;
-/// The capacity requested for the stdout pipe. Some programs exit without waiting for their output
-/// to be read and lose what the pipe has no room for, which may be their final event. This is the
-/// largest capacity that an unprivileged process may request on Linux.
-#[cfg(target_os = "linux")]
-const PIPE_CAPACITY: usize = 1024 * 1024;
 
 /// The two output pipes of a child.
 pub(super) struct Pipes {
@@ -33,11 +29,10 @@ enum Name {
 
 impl Pipes {
     pub(super) fn new(stdout: Option<ChildStdout>, stderr: Option<ChildStderr>) -> Self {
-        #[cfg(target_os = "linux")]
-        if let Some(stdout) = &stdout
-            && let Err(error) = rustix::pipe::fcntl_setpipe_size(stdout, PIPE_CAPACITY)
-        {
-            tracing::debug!(%error, "the pipe of the child keeps its default capacity");
+        // Some programs exit without waiting for their output to be read and lose what the pipe has
+        // no room for, which may be their final event.
+        if let Some(stdout) = &stdout {
+            platform::enlarge_pipe(stdout);
         }
         Self { stdout: Pipe::new(stdout), stderr: Pipe::new(stderr), turn: Name::Stdout }
     }

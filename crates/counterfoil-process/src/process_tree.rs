@@ -1,15 +1,12 @@
 //! All processes that belong to a child, killed to the last one. Scans and kills in rounds, since a
 //! fork can race with a scan.
 
-use super::Containment;
-#[cfg(target_os = "linux")]
-use super::descendants::ProcessSet;
 use super::launch::SpawnError;
+use super::membership::KnownProcess;
 use super::own_children;
-#[cfg(not(target_os = "linux"))]
-use super::process_group::ProcessSet;
+use super::platform::ProcessSet;
 use super::scan::ScanResult;
-use super::watchdog::{KnownProcess, WatchedChild};
+use super::watchdog::WatchedChild;
 use process_wrap::tokio::ChildWrapper;
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -114,22 +111,6 @@ pub(super) fn start(
     watched.knows(processes.known());
     let tree = ProcessTree { processes, child: Some(pid), cleared: false, watched };
     Ok((child, program, tree))
-}
-
-/// Makes this process the parent of orphaned descendants, so that scans find them and they can be
-/// reaped.
-pub(super) fn adopt_orphans() {
-    #[cfg(target_os = "linux")]
-    super::orphans::adopt();
-}
-
-/// The containment that is available.
-pub(super) fn containment() -> Containment {
-    #[cfg(target_os = "linux")]
-    let containment = if super::cgroup::works() { Containment::Cgroup } else { Containment::Walk };
-    #[cfg(not(target_os = "linux"))]
-    let containment = Containment::ProcessGroup;
-    containment
 }
 
 /// Ends all processes that carry a marker. How many were ended.

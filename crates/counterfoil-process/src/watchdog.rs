@@ -4,7 +4,8 @@
 //! between the two closes, the supervisor is gone, whatever ended it. In an orderly exit no child is
 //! left then. Otherwise the watchdog ends those that are.
 
-use super::process_tree;
+use super::membership::KnownProcess;
+use super::{platform, process_tree};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -12,10 +13,6 @@ use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// The name of the process, at most 15 bytes.
-#[cfg(target_os = "linux")]
-const NAME: &std::ffi::CStr = c"agent-watchdog";
 
 static COMMAND: OnceLock<Vec<OsString>> = OnceLock::new();
 static WATCHED: Mutex<Watched> =
@@ -44,9 +41,6 @@ pub fn start_watchdog() {
         watched.open();
     }
 }
-
-/// A process of a child: its id, and its start time, since ids are reused.
-pub(super) type KnownProcess = (i32, u64);
 
 /// The children that are watched, and the way to the watchdog.
 struct Watched {
@@ -193,11 +187,7 @@ impl<'a> Message<'a> {
 /// Watches: reads what the supervisor tells until the pipe closes, and ends the children that are
 /// left. Returns how many processes were ended.
 pub fn watch(pipe: impl Read) -> usize {
-    // `pkill` with the name of the supervisor does not end this one.
-    #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::thread::set_name(NAME) {
-        tracing::debug!(%error, "the watchdog keeps the name of its program");
-    }
+    platform::name_watchdog();
     let mut left: BTreeMap<String, Vec<KnownProcess>> = BTreeMap::new();
     for message in BufReader::new(pipe).split(0).map_while(Result::ok) {
         let Ok(text) = String::from_utf8(message) else { continue };

@@ -3,6 +3,7 @@
 
 mod atomic_write;
 pub mod git;
+mod no_room;
 pub mod path;
 pub mod refs;
 pub mod snapshot;
@@ -11,5 +12,6 @@ pub mod workspaces;
 pub use atomic_write::{
     Durability, atomic_write, atomic_write_with, make_private_folder, save_json,
 };
+pub use no_room::NoRoom;
 pub use path::folder_names;
 pub use workspaces::Workspaces;

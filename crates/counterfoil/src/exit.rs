@@ -2,6 +2,7 @@
 
 use counterfoil_engine::{RunReport, journal};
 use counterfoil_flow::Cause;
+use counterfoil_workspace::NoRoom;
 use std::process::ExitCode;
 
 /// The exit code of a command.
@@ -26,6 +27,9 @@ pub(crate) enum Exit {
     Blocked,
     /// The state folder was destroyed, damaged or altered.
     State,
+    /// There is no room: the disk is full, or a file reached the limit on the size of files. Nothing
+    /// is lost, and a run can be resumed.
+    NoRoom,
     /// A run timed out.
     Timeout,
     /// A run was cancelled.
@@ -79,7 +83,21 @@ impl Exit {
             Some(_) => false,
             None => cause.downcast_ref().is_some_and(is_state),
         });
-        if lost { Self::State } else { Self::Usage }
+        let is_full = |error: &journal::Error| matches!(error, journal::Error::Full { .. });
+        let full = error.chain().any(|cause| {
+            let journal = match cause.downcast_ref() {
+                Some(counterfoil_engine::Error::Journal(error)) => Some(error),
+                Some(_) => None,
+                None => cause.downcast_ref(),
+            };
+            journal.is_some_and(is_full)
+                || cause.downcast_ref().is_some_and(|error| NoRoom::of(error).is_some())
+        });
+        match (lost, full) {
+            (true, _) => Self::State,
+            (_, true) => Self::NoRoom,
+            _ => Self::Usage,
+        }
     }
 
     /// The number of the exit code.
@@ -95,6 +113,7 @@ impl Exit {
             Self::Blocked => 7,
             Self::State => 9,
             Self::Own(code) => code,
+            Self::NoRoom => 122,
             Self::Timeout => 124,
             Self::Cancelled => 130,
         }

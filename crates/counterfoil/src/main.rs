@@ -31,6 +31,7 @@ use std::path::Path;
 
 fn main() -> std::process::ExitCode {
     output::write_panics();
+    survive_file_limit();
     log_to_stderr();
     let cli = parse_arguments();
     command::watch::watch_children();
@@ -68,6 +69,16 @@ fn main() -> std::process::ExitCode {
             output::write_error(&error);
             Exit::from_error(&error).into()
         }
+    }
+}
+
+/// Handles SIGXFSZ, so that a write beyond the limit on the size of files (`ulimit -f`) is an error
+/// and does not kill this process. Programs that it starts have the default again.
+fn survive_file_limit() {
+    use signal_hook::consts::signal::SIGXFSZ;
+    let reached = std::sync::Arc::<std::sync::atomic::AtomicBool>::default();
+    if let Err(error) = signal_hook::flag::register(SIGXFSZ, reached) {
+        output::write_stderr(&format!("warning: SIGXFSZ cannot be handled: {error}\n"));
     }
 }
 

@@ -54,6 +54,5 @@ fn terminal() -> Option<String> {
 /// The name of the program that started this process. Empty where it is not known.
 fn parent_program() -> String {
     let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
-    let name = std::fs::read_to_string(format!("/proc/{parent}/comm")).unwrap_or_default();
-    name.trim_end().to_owned()
+    counterfoil_process::program_name(parent)
 }

@@ -4,6 +4,7 @@
 use super::{Engine, ResumeOptions};
 use crate::artifacts::{self, PendingArtifacts};
 use crate::clock::wall;
+use crate::driver::no_room;
 use crate::error::Error;
 use crate::journal::{self, Lease};
 use crate::run_inputs::check_inputs;
@@ -21,12 +22,15 @@ use std::path::Path;
 impl Engine {
     /// Writes the final artifacts of a run that has ended, in case a crash prevented it. If there
     /// is a newer run, its artifacts are not overwritten.
-    pub(super) fn republish_final_artifacts(&self, run: &str) -> Result<(), Error> {
-        if self.journal.resolve("last")? == run {
-            let run_state = self.run_state(run)?;
-            artifacts::publish_final(&self.workflow(&run_state)?, &run_state);
+    pub(super) fn republish_final_artifacts(&self, run: &str) -> Result<bool, Error> {
+        if self.journal.resolve("last")? != run {
+            return Ok(false);
         }
-        Ok(())
+        let run_state = self.run_state(run)?;
+        let workflow = self.workflow(&run_state)?;
+        let pending = self.pending_artifacts(&workflow, &run_state)?;
+        let published = artifacts::publish_final(&workflow, &run_state, pending);
+        published.map_err(|error| no_room(Path::new(&run_state.repo), error))
     }
 
     /// Acquires the lease of a run that has not ended, and loads its state.

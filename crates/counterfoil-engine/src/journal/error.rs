@@ -1,6 +1,7 @@
 //! The errors of the journal.
 
 use counterfoil_agents::transcript::TranscriptError;
+use counterfoil_workspace::NoRoom;
 use std::path::{Path, PathBuf};
 
 /// The result of an operation on the journal.
@@ -66,11 +67,13 @@ pub enum Error {
         /// The latest supported version.
         known: i64,
     },
-    /// The disk is full. No recorded event is lost.
-    #[error("the disk is full, so that the journal {} cannot be written; no recorded event is lost; free some space and continue", path.display())]
+    /// There is no room. No recorded event is lost.
+    #[error("{why}, so that {} cannot be written; no recorded event is lost; {} and continue", path.display(), why.remedy())]
     Full {
-        /// The path of the journal.
+        /// The file that could not be written: the journal, a transcript or an artifact.
         path: PathBuf,
+        /// Why there is none.
+        why: NoRoom,
     },
     /// Another process kept the file locked for longer than the timeout.
     #[error("the journal {} is locked by another process; try again later", path.display())]
@@ -248,9 +251,12 @@ impl Error {
             Some(Code::ConstraintViolation) => Self::Damaged { path: path_buf(), why },
             None if is_foreign(error) => Self::Damaged { path: path_buf(), why },
             _ if !path.exists() => Self::Gone { path: path_buf() },
-            Some(Code::DiskFull) => Self::Full { path: path_buf() },
-            // SQLite reports an I/O failure if the shared index of the log cannot grow.
-            Some(Code::SystemIoFailure) if no_room(path) => Self::Full { path: path_buf() },
+            Some(Code::DiskFull) => Self::Full { path: path_buf(), why: NoRoom::Disk },
+            // SQLite reports an I/O failure if the shared index of its log cannot grow, and if a file
+            // reaches the limit on the size of files.
+            Some(Code::SystemIoFailure) if let Some(why) = no_room(path) => {
+                Self::Full { path: path_buf(), why }
+            }
             Some(Code::DatabaseBusy | Code::DatabaseLocked) => Self::Busy { path: path_buf() },
             Some(Code::ReadOnly) => Self::ReadOnly { path: path_buf() },
             Some(Code::CannotOpen) if !writable(path) => Self::ReadOnly { path: path_buf() },
@@ -271,9 +277,11 @@ fn is_foreign(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Whether the file system of a path is full.
-fn no_room(path: &Path) -> bool {
-    rustix::fs::statvfs(path).is_ok_and(|system| system.f_bavail == 0)
+/// Why the journal, its log or the index of the log cannot grow, if that is so.
+fn no_room(path: &Path) -> Option<NoRoom> {
+    let beside = |suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
+    let files = [path.to_owned(), beside("-wal"), beside("-shm")];
+    NoRoom::likely(files.iter().map(PathBuf::as_path))
 }
 
 /// Whether the folder of a file is writable.
@@ -290,7 +298,7 @@ fn moment(at: i64) -> String {
 impl From<TranscriptError> for Error {
     fn from(error: TranscriptError) -> Self {
         match error {
-            TranscriptError::Full { path } => Self::Full { path },
+            TranscriptError::Full { path, why } => Self::Full { path, why },
             TranscriptError::InvalidRun { run } => {
                 Self::Name { name: run, why: "it is not a valid run id" }
             }

@@ -1,19 +1,19 @@
 //! The holder of a lease, and whether its process is alive.
 //!
 //! A process is identified by its id and start time, within one boot of the machine and one process
-//! namespace. Where that is not sufficient (another namespace, no `/proc`), the age of the
+//! namespace. Where that is not sufficient (another namespace, hidden processes), the age of the
 //! heartbeat decides. A journal is never shared between machines, since the log of `SQLite` needs
 //! shared memory; another boot id means that this machine was restarted.
 
+use counterfoil_process::{boot_id, process_life, process_namespace};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use std::fs;
 
 /// The identity of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// Clock ticks between boot and start; 0 if unknown.
+    /// When it started, in a unit of the system; 0 if unknown.
     pub(super) started: i64,
     /// The boot id; empty if unknown.
     pub(super) boot: String,
@@ -39,13 +39,11 @@ pub(super) struct LeaseHolder {
 impl Process {
     pub(super) fn this() -> Self {
         let pid = std::process::id();
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
         Self {
             pid,
-            started: stat(pid).map_or(0, |(_, started)| started),
-            boot: boot.trim().to_owned(),
-            namespace: namespace.to_string_lossy().into_owned(),
+            started: process_life(pid).map_or(0, |life| life.started),
+            boot: boot_id(),
+            namespace: process_namespace(),
         }
     }
 
@@ -62,13 +60,13 @@ impl Process {
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
             return Life::Dead;
         };
-        // Checked first, since `/proc` may hide the processes of other users.
+        // Checked first, since the processes of other users may be hidden.
         if test_kill_process(pid) == Err(Errno::SRCH) {
             return Life::Dead;
         }
-        match stat(self.pid) {
-            Some((b'Z' | b'X', _)) => Life::Dead,
-            Some((_, started)) if self.started != 0 && started != self.started => Life::Dead,
+        match process_life(self.pid) {
+            Some(life) if life.is_dead => Life::Dead,
+            Some(life) if self.started != 0 && life.started != self.started => Life::Dead,
             Some(_) if self.started != 0 => Life::Alive,
             _ => Life::Unknown,
         }
@@ -88,17 +86,6 @@ impl LeaseHolder {
             Life::Unknown => age <= stale_after && age >= stale_after.saturating_neg(),
         }
     }
-}
-
-/// The state and the start time of a process. The name, in parentheses, may contain anything, so
-/// the fields start after the last parenthesis.
-fn stat(pid: u32) -> Option<(u8, i64)> {
-    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let mut fields = text.rsplit_once(')')?.1.split_ascii_whitespace();
-    let state = *fields.next()?.as_bytes().first()?;
-    // The state is field 3 and the start time is field 22.
-    Some((state, fields.nth(18)?.parse().ok()?))
 }
 
 #[cfg(test)]

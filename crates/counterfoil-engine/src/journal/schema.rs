@@ -114,6 +114,9 @@ pub(super) fn open_to_write(path: &Path, settings: &Settings) -> Result<Connecti
     migrate(&mut connection, path, migrations)?;
     use_log(&connection, path, settings.busy_timeout)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(store)?;
+    // On macOS `fsync` leaves data in the cache of the disk. Elsewhere these change nothing.
+    connection.pragma_update(None, "fullfsync", true).map_err(store)?;
+    connection.pragma_update(None, "checkpoint_fullfsync", true).map_err(store)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(store)?;
     connection.pragma_update(None, "journal_size_limit", MAX_IDLE_LOG).map_err(store)?;
     if let Some(pages) = settings.page_limit {

@@ -314,7 +314,7 @@ impl Snapshotter {
             }
             PathState::File { bytes: Bytes::Read { hash, blobs }, at } => (hash, blobs, at),
         };
-        let mode = Mode::from_raw_mode(at.mode & 0o7777);
+        let mode = Mode::from_raw_mode((at.mode & 0o7777) as rustix::fs::RawMode);
         if let Some(bytes) = self.store.get(hash)? {
             return Ok(Wanted::File { bytes, mode, exactly: true });
         }

@@ -79,7 +79,7 @@ impl Root {
                     match rustix::fs::mkdirat(
                         &folder,
                         part.as_os_str(),
-                        Mode::from_raw_mode(mode(&so_far)),
+                        Mode::from_raw_mode(mode(&so_far) as rustix::fs::RawMode),
                     ) {
                         Ok(()) | Err(Errno::EXIST) => open()?,
                         Err(error) => return Err(error.into()),

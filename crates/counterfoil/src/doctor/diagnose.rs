@@ -245,11 +245,15 @@ fn check_repository(probe: &Probe, findings: &mut Vec<Finding>, passed: &mut Vec
         ));
     }
     match probe.containment {
-        Containment::ProcessGroup => findings.push(finding(
+        Containment::Table => findings.push(finding(
             Level::Warn,
             "processes",
-            format!("processes started by agents are tracked by {}", probe.containment),
-            "none on this system; Linux has better process tracking",
+            format!(
+                "processes started by agents are found by {}: one that leaves its session and hides or \
+                 clears its environment before it was seen can outlive the run",
+                probe.containment
+            ),
+            "none on this system; on Linux nothing outlives a run (docs/setup.md, macOS)",
         )),
         containment => passed.push(format!("processes: {containment}")),
     }

@@ -1,6 +1,7 @@
 //! Faults: full disks, read-only folders, damaged files.
 
 use super::*;
+use counterfoil_workspace::NoRoom;
 
 /// A temporary file system, unmounted after the test. `None` if mounting is not allowed.
 struct Mount(TempDir);
@@ -154,7 +155,7 @@ fn a_full_disk_fails_the_append_and_loses_nothing() {
     let error = (0..100)
         .find_map(|_| lease.append_blocking(events_batch(&[&big])).map(|last| kept = last).err())
         .expect("it fails in the end");
-    assert_eq!(error, Error::Full { path: state.join("journal.db") });
+    assert_eq!(error, Error::Full { path: state.join("journal.db"), why: NoRoom::Disk });
     assert_eq!(journal.verify("run-1").unwrap(), kept);
     let mut transcript = transcript(&journal, "run-1", "t", 1 << 30);
     assert!(matches!(transcript.write(big.as_bytes()), Err(TranscriptError::Full { .. })));
@@ -184,7 +185,7 @@ fn what_does_not_fit_fails_alone_and_the_rest_goes_on() {
         let small = || lease.append(events_batch(&["small"]));
         tokio::join!(small(), small(), lease.append(events_batch(&[&huge])), small(), unlock)
     });
-    let full = Err(Error::Full { path: folder.path().join("journal.db") });
+    let full = Err(Error::Full { path: folder.path().join("journal.db"), why: NoRoom::Disk });
     assert_eq!(answers, (Ok(2), Ok(3), full, Ok(4), ()));
     assert_eq!(journal.verify("run-1").unwrap(), 4);
     drop((lease, journal));

@@ -5,6 +5,7 @@ mod abandoned;
 mod agents;
 mod artifacts;
 mod budgets;
+mod file_limit;
 mod files;
 mod guards;
 mod leftovers;

@@ -1,5 +1,6 @@
 //! Full and read-only disks: small ones that the test mounts, where it may.
 
+use super::file_limit::{assert_large_artifacts, large_artifacts};
 use crate::shell_project::{
     SHELL_AGENT, ShellProject, agent_workflow, run_arguments, workflow_with_question,
 };
@@ -7,7 +8,7 @@ use counterfoil_testkit::{TIMEOUT, processes_in_attempts, report_skip, wait_unti
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A small disk as the state folder of a project; gone with it.
+/// A small disk in a project, as its state folder for instance; gone with it.
 struct Disk {
     at: PathBuf,
 }
@@ -15,7 +16,10 @@ struct Disk {
 impl Disk {
     /// `None` if nothing can be mounted. The test is then skipped, and says so.
     fn mount(project: &ShellProject, size: &str) -> Option<Self> {
-        let at = project.state().to_owned();
+        Self::mount_at(project.state().to_owned(), size)
+    }
+
+    fn mount_at(at: PathBuf, size: &str) -> Option<Self> {
         std::fs::create_dir_all(&at).unwrap();
         let options = format!("size={size}");
         let mounted =
@@ -80,7 +84,7 @@ fn a_full_disk_stops_the_run_and_room_lets_it_go_on() {
     disk.fill();
     project.write("go", "");
     live.wait().expect(
-        2,
+        122,
         &["the disk is full", disk.at.to_str().unwrap(), "free some space and continue"],
     );
     disk.make_room();
@@ -112,7 +116,7 @@ fn an_answer_that_fills_the_disk_is_not_the_agents_fault() {
     let Some(disk) = Disk::mount(&project, "2m") else { return };
     let output = project.run_workflow("flow.yaml", SHELL_AGENT);
     output.expect(
-        2,
+        122,
         &["the disk is full", disk.at.to_str().unwrap(), "free some space and continue"],
     );
     project.write("agent.sh", "echo '{\"ok\": true}'\n");
@@ -133,10 +137,43 @@ fn a_command_whose_output_fills_the_disk_is_run_again_when_there_is_room() {
     let Some(disk) = Disk::mount(&project, "2m") else { return };
     project
         .run_workflow("flow.yaml", SHELL_AGENT)
-        .expect(2, &["the disk is full", "free some space and continue"]);
+        .expect(122, &["the disk is full", "free some space and continue"]);
     project.write("small", "");
     disk.remount("size=8m");
     project.run(&["resume", "last"]).expect(0, &["done"]);
+    project.assert_intact();
+}
+
+#[test]
+fn an_artifact_without_room_is_written_when_there_is_some() {
+    let project = ShellProject::with_agent("", "echo '{\"ok\": true}'\n");
+    project.write("flow.yaml", agent_workflow("") + &large_artifacts(40));
+    let Some(disk) = Disk::mount_at(project.repo().join("out"), "128k") else { return };
+    project
+        .run_workflow("flow.yaml", SHELL_AGENT)
+        .expect(122, &["the disk is full", "out/log.md", "free some space and continue"]);
+    disk.remount("size=8m");
+    project.run(&["resume", "last"]).expect(0, &["done"]);
+    assert_large_artifacts(&project, 40);
+    project.assert_intact();
+}
+
+#[test]
+fn an_agent_that_fails_on_a_full_disk_is_repeated_when_there_is_room() {
+    let project = ShellProject::new();
+    let Some(disk) = Disk::mount_at(project.repo().to_owned(), "1m") else { return };
+    project.write("contracts/ok.yaml", "contract: acme/ok\nversion: 1\nfields: { ok: boolean }\n");
+    project.write("prompts/work.md", "Do the work.\n");
+    project.write("flow.yaml", agent_workflow(""));
+    project
+        .write("agent.sh", "head -c 2000000 /dev/zero > large || exit 1\necho '{\"ok\": true}'\n");
+    project.run_workflow("flow.yaml", SHELL_AGENT).expect(
+        122,
+        &["the disk is full", disk.at.to_str().unwrap(), "free some space and continue"],
+    );
+    disk.remount("size=8m");
+    project.run(&["resume", "last"]).expect(0, &["done"]);
+    assert_eq!(project.read_or_empty("before"), "ran\n");
     project.assert_intact();
 }
 

@@ -2,8 +2,9 @@
 //! scans still find them. This process also reaps them, without taking the exit status of a child
 //! from the code that started it.
 
-use super::own_children;
-use super::table::{Process, children};
+use super::table::children;
+use crate::membership::Process;
+use crate::own_children;
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -73,8 +74,8 @@ pub(super) fn reap(pid: i32) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::{Id, State};
     use super::*;
+    use crate::membership::{Id, State};
 
     /// Whether a child would be reaped as an orphan. Our session is 40.
     fn adopted(pid: i32, session: i32) -> bool {

@@ -1,8 +1,8 @@
 //! The control groups of one child: the one it is being added to, or those that a previous
 //! supervisor left behind.
 
-use super::super::table::Process;
 use super::{Group, REFUSED, hierarchy, leftover_groups, remove_stale};
+use crate::membership::Process;
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::io;

@@ -1,6 +1,7 @@
 //! The process table in `/proc`, and the safe way to signal one of its entries.
 
-use super::MARKER;
+use crate::MARKER;
+use crate::membership::{Id, Marked, Process, SignalResult, State, Table};
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::fs::{File, read_dir};
 use std::io::{self, Read};
@@ -13,63 +14,6 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 const EXITING: u64 = 0x0000_0004;
 /// The buffer grows by this size, which is enough for most environments.
 const ENVIRONMENT_CHUNK: usize = 64 << 10;
-
-/// Identifies a process: its id may be reused, the pair of id and start time may not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Id {
-    pub(super) pid: i32,
-    /// The start time in ticks since boot.
-    pub(super) start: u64,
-}
-
-/// One process of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Process {
-    pub(super) id: Id,
-    pub(super) parent: i32,
-    pub(super) session: i32,
-    pub(super) state: State,
-    /// Whether it is a kernel thread.
-    pub(super) kernel: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    Alive,
-    /// It is exiting and does not execute its own code any more.
-    Exiting,
-    /// It has exited and was not reaped yet (a zombie).
-    Dead,
-}
-
-/// Whether a process carries a marker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Marked {
-    Yes,
-    No,
-    /// Its environment is empty, which happens for a moment during `exec`.
-    Unclear,
-}
-
-/// The result of sending a signal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SignalResult {
-    Sent,
-    /// The process does not exist any more.
-    Gone,
-    /// The process runs as another user.
-    Denied,
-}
-
-/// All processes at about one point in time.
-#[derive(Debug, Default)]
-pub(super) struct Table {
-    /// Sorted by process id.
-    pub(super) processes: Vec<Process>,
-    /// Whether a process exited while the table was read. Processes that it started may be missing
-    /// then.
-    pub(super) moved: bool,
-}
 
 impl Table {
     pub(super) fn read() -> io::Result<Self> {
@@ -85,11 +29,6 @@ impl Table {
         }
         table.processes.sort_unstable_by_key(|process| process.id.pid);
         Ok(table)
-    }
-
-    pub(super) fn find(&self, pid: i32) -> Option<&Process> {
-        let found = self.processes.binary_search_by_key(&pid, |process| process.id.pid);
-        found.ok().and_then(|index| self.processes.get(index))
     }
 }
 

@@ -3,7 +3,7 @@
 //! and session it survives the double fork of a daemon. A process loses it only by setting this
 //! limit itself.
 
-use super::table::Process;
+use crate::membership::Process;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;

@@ -9,7 +9,7 @@ mod hierarchy;
 mod scope;
 
 use super::rlimit_tag::RlimitTag;
-use super::table::Process;
+use crate::membership::Process;
 use hierarchy::Hierarchy;
 use rustix::io::Errno;
 use rustix::process::getuid;

@@ -1,0 +1,74 @@
+//! Linux: `/proc`, control groups, adopted orphans, pidfds and a tag in the resource limits.
+
+mod ancestors;
+mod cgroup;
+mod descendants;
+mod orphans;
+mod output_files;
+mod rlimit_tag;
+mod table;
+
+pub(crate) use ancestors::enclosing_ancestor;
+pub(crate) use descendants::ProcessSet;
+pub(crate) use output_files::files_of;
+
+use super::ProcessLife;
+use crate::Containment;
+use crate::membership::{Process, State};
+use std::os::fd::AsFd;
+
+/// The capacity requested for the stdout pipe of a child. This is the largest one that an
+/// unprivileged process may request.
+const PIPE_CAPACITY: usize = 1024 * 1024;
+/// The name of the watchdog, at most 15 bytes.
+const WATCHDOG_NAME: &std::ffi::CStr = c"agent-watchdog";
+
+/// Makes this process the parent of orphaned descendants, so that scans find them and they can be
+/// reaped.
+pub(crate) fn adopt_orphans() {
+    orphans::adopt();
+}
+
+/// The containment that is available.
+pub(crate) fn containment() -> Containment {
+    if cgroup::works() { Containment::Cgroup } else { Containment::Walk }
+}
+
+/// Enlarges the pipe of a child, where possible.
+pub(crate) fn enlarge_pipe(pipe: impl AsFd) {
+    if let Err(error) = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_CAPACITY) {
+        tracing::debug!(%error, "the pipe of the child keeps its default capacity");
+    }
+}
+
+/// Gives this process the name of a watchdog: `pkill` with the name of the supervisor does not end it.
+pub(crate) fn name_watchdog() {
+    if let Err(error) = rustix::thread::set_name(WATCHDOG_NAME) {
+        tracing::debug!(%error, "the watchdog keeps the name of its program");
+    }
+}
+
+/// What is known about a process; `None` if it does not exist or is hidden.
+pub fn process_life(pid: u32) -> Option<ProcessLife> {
+    let process = Process::read(pid.cast_signed())?;
+    let started = i64::try_from(process.id.start).unwrap_or(0);
+    Some(ProcessLife { started, is_dead: process.state == State::Dead })
+}
+
+/// Identifies the time since the last start of the machine; empty if unknown.
+pub fn boot_id() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    boot.trim().to_owned()
+}
+
+/// Identifies the name space in which process ids are valid; empty if unknown.
+pub fn process_namespace() -> String {
+    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    namespace.to_string_lossy().into_owned()
+}
+
+/// The name of the program that a process runs; empty where it is not known.
+pub fn program_name(pid: i32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}

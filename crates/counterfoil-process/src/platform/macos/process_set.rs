@@ -1,0 +1,185 @@
+//! The processes that belong to a child, found by scans of the process table alone: its descendants,
+//! the members of sessions that it or a descendant opened, processes that carry its marker, and
+//! processes that belonged to it in an earlier scan.
+
+use super::Machine;
+use crate::MARKER;
+use crate::membership::{
+    KnownProcess, Marked, Members, Membership, Process, SignalResult, State, Supervisor, Table,
+    Target,
+};
+use crate::scan::ScanResult;
+use rustix::process::{Pid, Signal, getpid, getsid, getuid, kill_process_group};
+use std::collections::HashSet;
+use std::io;
+
+/// Where a set reads and signals processes.
+pub(crate) trait ProcessSource {
+    /// Reads all processes.
+    fn table(&mut self) -> io::Result<Table>;
+    /// Whether the environment of a process, as it was when the table was read, contains `wanted`, a
+    /// complete `NAME=value`.
+    fn environment_contains(&self, process: &Process, wanted: &[u8]) -> Marked;
+    /// The user that a process of the table runs as.
+    fn user(&self, process: &Process) -> Option<u32>;
+    /// Sends a signal to a process, if it is still the same.
+    fn signal(&mut self, process: &Process, signal: Signal) -> SignalResult;
+}
+
+/// The set of processes that belong to a child or carry a marker.
+#[derive(Debug)]
+pub(crate) struct ProcessSet<S = Machine> {
+    pub(super) source: S,
+    membership: Membership,
+    /// The marker as it appears in an environment.
+    variable: Vec<u8>,
+    /// The processes that received SIGTERM.
+    terminated: HashSet<crate::membership::Id>,
+    killed: HashSet<crate::membership::Id>,
+    denied: HashSet<crate::membership::Id>,
+}
+
+impl ProcessSet {
+    /// The processes of a child that leads a session and is not reaped yet.
+    pub(crate) fn for_child(pid: i32, marker: &str) -> Self {
+        let set = Self::new(Machine::default(), Target::Child(pid), marker, supervisor());
+        set.with_child(pid)
+    }
+
+    /// The processes that carry a marker, with their descendants.
+    pub(crate) fn for_marker(marker: &str) -> Self {
+        Self::new(Machine::default(), Target::Marker, marker, supervisor())
+    }
+}
+
+impl<S: ProcessSource> ProcessSet<S> {
+    pub(super) fn new(source: S, target: Target, marker: &str, supervisor: Supervisor) -> Self {
+        Self {
+            source,
+            membership: Membership::new(target, supervisor),
+            variable: format!("{MARKER}={marker}").into_bytes(),
+            terminated: HashSet::new(),
+            killed: HashSet::new(),
+            denied: HashSet::new(),
+        }
+    }
+
+    /// Begins with the child itself, if it is in the table.
+    pub(super) fn with_child(mut self, pid: i32) -> Self {
+        let table = self.source.table().unwrap_or_default();
+        if let Some(child) = table.find(pid) {
+            self.membership.begin(child.id);
+        }
+        self
+    }
+
+    /// The processes that are known to belong to the set.
+    pub(crate) fn known(&self) -> impl Iterator<Item = KnownProcess> {
+        self.membership.known()
+    }
+
+    /// Adds processes that belong to the set.
+    pub(crate) fn add(&mut self, known: &[KnownProcess]) {
+        self.membership.add(known);
+    }
+
+    /// Whether a process carries the marker.
+    pub(crate) fn may_exist(&mut self) -> bool {
+        let Ok(table) = self.source.table() else { return true };
+        let carries = |process: &Process| {
+            self.source.environment_contains(process, &self.variable) != Marked::No
+        };
+        table.processes.iter().any(carries)
+    }
+
+    /// The child was reaped. From here on its process id may be reused.
+    pub(crate) fn child_reaped(&mut self) {
+        self.membership.target = Target::Reaped;
+    }
+
+    /// How many processes were killed, not counting the child itself.
+    pub(crate) fn killed(&self) -> usize {
+        self.killed.len()
+    }
+
+    /// Whether it is certain that no process is left. Without a scan it never is: nobody adopts
+    /// orphans here.
+    #[allow(clippy::unused_self)]
+    pub(crate) fn is_empty(&mut self) -> bool {
+        false
+    }
+
+    /// Scans once for all processes of the set and sends them a signal, if one is given. The result
+    /// is settled if no member came or went since the scan before: a process that was started
+    /// meanwhile may be missing from this table, and is in the next one.
+    pub(crate) fn scan(&mut self, signal: Option<Signal>) -> ScanResult {
+        let table = match self.source.table() {
+            Ok(table) => table,
+            Err(error) => {
+                tracing::warn!(%error, "cannot read the processes; only the process group is signalled");
+                self.signal_group(signal);
+                return ScanResult { alive: 0, settled: true };
+            }
+        };
+        let Self { membership, source, variable, .. } = self;
+        let user = membership.supervisor.user;
+        let is_marked = |process: &Process| match source.environment_contains(process, variable) {
+            Marked::Yes if source.user(process) != Some(user) => Marked::No,
+            marked => marked,
+        };
+        let Members { processes, mut settled } =
+            membership.members(&table, &HashSet::new(), is_marked);
+        settled &= !membership.remember(&table, &processes) && !table.moved;
+        let mut alive = 0;
+        for process in processes {
+            let strange = self.membership.target == Target::Marker
+                && self.source.user(&process) != Some(user);
+            if process.state == State::Dead || strange || self.denied.contains(&process.id) {
+                continue;
+            }
+            alive += 1;
+            let Some(signal) = signal else { continue };
+            // SIGTERM is sent once: some programs treat a second one as a request to abort.
+            let terminated = signal == Signal::TERM && !self.terminated.insert(process.id);
+            if process.state == State::Exiting || terminated {
+                continue;
+            }
+            match self.source.signal(&process, signal) {
+                SignalResult::Sent if self.counts(signal, process.id.pid) => {
+                    self.killed.insert(process.id);
+                }
+                SignalResult::Sent | SignalResult::Gone => {}
+                SignalResult::Denied => {
+                    tracing::warn!(
+                        pid = process.id.pid,
+                        "a descendant runs as another user and cannot be signalled"
+                    );
+                    self.denied.insert(process.id);
+                    alive -= 1;
+                }
+            }
+        }
+        ScanResult { alive, settled }
+    }
+
+    /// Whether a process that received a signal counts as killed: in a sweep always, in a process
+    /// tree if it needed SIGKILL.
+    fn counts(&self, signal: Signal, pid: i32) -> bool {
+        let target = self.membership.target;
+        target == Target::Marker || (signal == Signal::KILL && target != Target::Child(pid))
+    }
+
+    fn signal_group(&self, signal: Option<Signal>) {
+        if let (Target::Child(pid), Some(signal)) = (self.membership.target, signal)
+            && let Some(group) = Pid::from_raw(pid)
+            && let Err(error) = kill_process_group(group, signal)
+        {
+            tracing::debug!(%error, "the process group cannot be signalled");
+        }
+    }
+}
+
+fn supervisor() -> Supervisor {
+    let session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+    Supervisor { pid: getpid().as_raw_nonzero().get(), session, user: getuid().as_raw() }
+}
