@@ -29,6 +29,7 @@ pub(crate) struct Process {
 pub(crate) enum State {
     Alive,
     /// It is exiting and does not execute its own code any more.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux shows it"))]
     Exiting,
     /// It has exited and was not reaped yet (a zombie).
     Dead,
@@ -40,6 +41,7 @@ pub(crate) enum Marked {
     Yes,
     No,
     /// Its environment is empty, which happens for a moment during `exec`.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux shows it"))]
     Unclear,
 }
 

@@ -9,7 +9,9 @@ use counterfoil_process::contain::{
 use std::path::PathBuf;
 
 /// The exit codes of a shell for a program that cannot be executed and for one that does not exist.
+#[cfg(target_os = "linux")]
 const NOT_EXECUTABLE: u8 = 126;
+#[cfg(target_os = "linux")]
 const NO_PROGRAM: u8 = 127;
 
 pub(crate) fn run(args: ContainedArgs) -> Exit {
