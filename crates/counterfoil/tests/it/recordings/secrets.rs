@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// One of each kind, and what says what it is where nothing in it does.
-const SECRETS: [(&str, &str); 12] = [
+const SECRETS: [(&str, &str); 23] = [
     ("", "sk-ant-api03-Zk3vQ9xY_w"),
     ("", "sk-proj-8hG4kQ2pLz0aB"),
     ("", "ghp_16C7e42F292c6912E7710c838347Ae178B4a"),
@@ -19,6 +19,17 @@ const SECRETS: [(&str, &str); 12] = [
     ("postgres://me:", "hunter2-and-more@"),
     ("", "zebra-crossing-9"),
     ("", "cust_f00dfeed"),
+    ("", "sk_live_4eC39HqLyjWDarjtT1zdp7dc"),
+    ("", "npm_aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456789"),
+    ("", "pypi-AgEIcHlwaS5vcmcCJDZmNzk2ZmQ5LTA2ZWQtNGY"),
+    ("", "hf_aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH"),
+    ("", "SG.aBcDeFgHiJkLmNoPqRsTuV.aBcDeFgHiJkLmNoPqRsTuVwXyZ0123456789-_aBcDe"),
+    ("", "dop_v1_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
+    ("", "SK0123456789abcdef0123456789abcdef"),
+    ("", "7012345678:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1"),
+    ("", "abc8Q~defghijklmnopqrstuvwxyzABCDEFGH012"),
+    ("AccountKey=", "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq"),
+    ("", "AGE-SECRET-KEY-1QQPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQQPZRY9X8GF2TVDW0S3JN54KHC"),
 ];
 
 /// All of them in one line.

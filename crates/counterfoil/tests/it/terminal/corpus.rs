@@ -39,9 +39,10 @@ pub(super) fn named(ending: &str) -> String {
 }
 
 /// A reply with poisoned keys and values.
+#[allow(clippy::needless_pass_by_value, reason = "it is always a literal")]
 pub(super) fn reply(ok: Value) -> String {
     let reply = json!({"ok": ok, "note": EVIL, EVIL: EVIL, "files": [EVIL, named("/a.rs")]});
-    format!("{EVIL}\n{}\n", reply)
+    format!("{EVIL}\n{reply}\n")
 }
 
 /// A project whose contracts, workflow, configuration, files, branch and replies are poisoned, with
