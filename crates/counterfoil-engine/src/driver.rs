@@ -405,9 +405,8 @@ impl RunDriver {
 
 /// The error of a run that is interrupted because there is no room for an artifact.
 pub(crate) fn no_room(repo: &Path, error: PublishError) -> Error {
-    let path = repo.join(&error.path);
     let why = error.no_room.unwrap_or(NoRoom::Disk);
-    journal::Error::Full { path, why }.into()
+    journal::Error::Full { path: repo.join(error.path), why }.into()
 }
 
 /// A turn at the current time. Time that the clock skipped is recorded before the facts, so that it does

@@ -351,6 +351,19 @@ mod tests {
     const SECOND: &str = "ALTER TABLE notes ADD COLUMN author TEXT NOT NULL DEFAULT 'nobody';";
 
     #[test]
+    fn a_journal_is_synced_through_the_cache_of_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.db");
+        let connection = open_to_write(&path, &Settings::default()).unwrap();
+        for (pragma, expected) in
+            [("synchronous", 2), ("fullfsync", 1), ("checkpoint_fullfsync", 1)]
+        {
+            let value = connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+            assert_eq!(value.unwrap(), expected, "{pragma}");
+        }
+    }
+
+    #[test]
     fn an_older_file_goes_only_through_the_steps_it_lacks() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal.db");
