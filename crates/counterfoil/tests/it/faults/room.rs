@@ -148,7 +148,7 @@ fn a_command_whose_output_fills_the_disk_is_run_again_when_there_is_room() {
 fn an_artifact_without_room_is_written_when_there_is_some() {
     let project = ShellProject::with_agent("", "echo '{\"ok\": true}'\n");
     project.write("flow.yaml", agent_workflow("") + &large_artifacts(40));
-    let Some(disk) = Disk::mount_at(project.repo().join("out"), "128k") else { return };
+    let Some(disk) = Disk::mount_at(project.repo().join("out"), "32k") else { return };
     project
         .run_workflow("flow.yaml", SHELL_AGENT)
         .expect(122, &["the disk is full", "out/log.md", "free some space and continue"]);
