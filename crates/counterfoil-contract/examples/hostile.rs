@@ -32,7 +32,7 @@ fn thread_time(since: Instant) -> f64 {
     nanoseconds.map_or_else(|| since.elapsed().as_secs_f64() * 1e3, |time| time / 1e6)
 }
 
-/// What serde_json takes for a megabyte of findings, in ms: tells how busy the machine is.
+/// What `serde_json` takes for a megabyte of findings, in ms: tells how busy the machine is.
 fn reference() -> f64 {
     let shape = shapes::shapes().into_iter().find(|shape| shape.name == "findings").unwrap();
     let text = shape.text(1 << 20);
@@ -48,7 +48,9 @@ fn reference() -> f64 {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|first| first == "--names") {
-        shapes::shapes().iter().for_each(|shape| println!("{}", shape.name));
+        for shape in shapes::shapes() {
+            println!("{}", shape.name);
+        }
         return;
     }
     let megabytes: f64 = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(1.0);

@@ -172,10 +172,8 @@ impl RevisionBaseline {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
         let mut then = tree.files_in(before, &real);
         then.retain(|inner| is_wanted(&path.join(inner)));
-        let in_place = |inner: &Path| match inner.as_os_str().is_empty() {
-            true => real.clone(),
-            false => real.join(inner),
-        };
+        // The empty path is the file itself.
+        let in_place = |inner: &Path| real.components().chain(inner.components()).collect();
         let files: Vec<PathBuf> = then.iter().map(|inner| in_place(inner)).collect();
         let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
         let (mut changed, mut contents) = (Vec::new(), Vec::new());

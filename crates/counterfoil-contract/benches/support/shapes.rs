@@ -148,7 +148,7 @@ pub(crate) fn shapes() -> Vec<Shape> {
         shape("bad escapes", "repair", |n| format!(r#"{{"success":true,"summary":"{}","findings":[]}}"#, fill(n, r"\d+ "))),
         shape("trailing commas", "repair", |n| numbered(n, r#"{"success":true,"summary":"s","findings":["#, "]}", |_| "{\"id\":\"1\",}".into())),
         shape("python literals", "repair", |n| numbered(n, r#"{"success":True,"summary":"s","findings":["#, "]}", |_| "None".into())),
-        shape("smart quotes", "repair", |n| numbered(n, r#"{“success”:true,“summary”:“s”,“findings”:["#, "]}", |_| "“x”".into())),
+        shape("smart quotes", "repair", |n| numbered(n, r"{“success”:true,“summary”:“s”,“findings”:[", "]}", |_| "“x”".into())),
         shape("open lists", "any", |n| fill(n, "[")),
         shape("open lists, repair", "repair", |n| fill(n, "[")),
         shape("open objects", "any", |n| fill(n, "{\"a\":")),

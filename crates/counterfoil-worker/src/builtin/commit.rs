@@ -74,7 +74,7 @@ struct Ready {
 /// The result of the preparation.
 enum Prepared {
     /// The commit can be made.
-    Ready(Ready),
+    Ready(Box<Ready>),
     /// There is nothing to do, or it cannot be done.
     Finished(BuiltinOutcome),
 }
@@ -287,7 +287,9 @@ fn prepare(repo: &CommitRepo, work: &CommitWork) -> Prepared {
     match settings {
         Ok((true, mut settings)) => {
             settings.extend(programs.overrides);
-            Prepared::Ready(Ready { files, view, new, settings, notes, hooks: programs.hooks })
+            let hooks = programs.hooks;
+            let ready = Ready { files, view, new, settings, notes, hooks };
+            Prepared::Ready(Box::new(ready))
         }
         Ok((false, _)) => {
             remove_intent_to_add(folder, &new);
@@ -313,8 +315,8 @@ struct Finished {
 }
 
 /// Does everything after the commit: finds it, checks what is in it, and collects notes. It blocks.
-fn finish(folder: &Path, step: &str, ready: Ready, succeeded: bool) -> Finished {
-    let Ready { new, mut notes, view, files, .. } = ready;
+fn finish(folder: &Path, step: &str, ready: Box<Ready>, succeeded: bool) -> Finished {
+    let Ready { new, mut notes, view, files, .. } = *ready;
     let found = find_commit(folder, step, LATEST_ONLY).unwrap_or_default();
     // A hook may have removed the trailer.
     let found = found.or_else(|| {

@@ -151,7 +151,7 @@ impl Snapshotter {
     /// the first look.
     fn current_rules(&mut self) -> IgnoreRules {
         let ignore_case = self.capabilities().ignore_case;
-        let (global, exclude) = self.start().rules.from_outside();
+        let (global, exclude) = self.start().rules.texts_outside();
         IgnoreRules::learn_files_only(&self.top, ignore_case, global, exclude)
     }
 

@@ -86,7 +86,7 @@ impl IgnoreRules {
 
     /// The rules of the user for all repositories, and those that only this repository has, outside
     /// of the work tree.
-    pub(super) fn from_outside(&self) -> (String, String) {
+    pub(super) fn texts_outside(&self) -> (String, String) {
         let texts = self.texts.read().unwrap_or_else(PoisonError::into_inner);
         let top = texts.folders.iter().find(|(folder, _)| *folder == RepoPath::top());
         (texts.global.clone(), top.map(|(_, top)| top.exclude.clone()).unwrap_or_default())

@@ -107,7 +107,8 @@ fn pids(set: &ProcessSet<Written>) -> Vec<i32> {
 
 #[test]
 fn who_belongs_to_a_child() {
-    let cases: [(&str, &[(i32, i32, i32, u64)], &[i32], &[i32]); 8] = [
+    type Case<'c> = (&'c str, &'c [(i32, i32, i32, u64)], &'c [i32], &'c [i32]);
+    let cases: [Case<'_>; 8] = [
         ("alone", &[(100, 50, 100, 10)], &[], &[100]),
         (
             "descendants",
