@@ -20,6 +20,7 @@ mod process_tree;
 mod run;
 mod scan;
 mod timeout;
+mod unended;
 mod watchdog;
 
 pub use enclosure::{Enclosure, enclosure};
@@ -27,6 +28,7 @@ pub use launch::SpawnError;
 pub use output_files::output_files;
 pub use platform::{ProcessLife, boot_id, process_life, process_namespace, program_name};
 pub use timeout::{InvalidTimeout, parse_timeout};
+pub use unended::could_not_be_ended;
 pub use watchdog::{own_marker, start_watchdog, watch, watch_with};
 
 use std::ffi::OsString;

@@ -6,6 +6,7 @@ use super::membership::KnownProcess;
 use super::own_children;
 use super::platform::ProcessSet;
 use super::scan::ScanResult;
+use super::unended;
 use super::watchdog::WatchedChild;
 use process_wrap::tokio::ChildWrapper;
 use rustix::process::Signal;
@@ -79,6 +80,7 @@ impl ProcessTree {
                 tokio::time::sleep(wait).await;
             }
         }
+        rounds.remember_left(&self.processes);
         self.cleared = true;
     }
 }
@@ -152,6 +154,7 @@ fn clear_now(processes: &mut ProcessSet) {
     while let Some(wait) = rounds.after(processes.scan(Some(Signal::KILL))) {
         std::thread::sleep(wait);
     }
+    rounds.remember_left(processes);
 }
 
 /// Counts the rounds of killing a tree.
@@ -162,6 +165,13 @@ struct Rounds {
 }
 
 impl Rounds {
+    /// Remembers what is left after the last round.
+    fn remember_left(&self, processes: &ProcessSet) {
+        if self.round >= MAX_ROUNDS {
+            unended::remember(processes.known().map(|(pid, _)| pid));
+        }
+    }
+
     /// How long to wait before the next round. `None` when no further round is needed.
     fn after(&mut self, scan: ScanResult) -> Option<Duration> {
         self.round += 1;

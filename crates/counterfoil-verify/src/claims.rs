@@ -91,6 +91,12 @@ pub trait WorkspaceView: Send + Sync {
     /// How many tests were added and removed since the step began; none if they cannot be counted.
     fn test_counts(&mut self) -> Option<(u64, u64)>;
 
+    /// Whether a file is like another one was when the step began: a part of its lines is the same. None
+    /// if that cannot be determined.
+    fn is_like(&mut self, _path: &Path, _was: &Path) -> Option<bool> {
+        None
+    }
+
     /// When the step began.
     fn started_at(&self) -> Option<SystemTime>;
 

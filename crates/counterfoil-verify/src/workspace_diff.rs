@@ -6,7 +6,7 @@ use crate::read_file::read_file;
 use counterfoil_workspace::snapshot::{Changes, Snapshot, Snapshotter};
 use counterfoil_workspace::{Durability, save_json};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -255,6 +255,12 @@ impl WorkspaceView for WorkspaceDiff {
         self.last_tree_id()
     }
 
+    fn is_like(&mut self, path: &Path, was: &Path) -> Option<bool> {
+        let now = self.now.as_ref()?;
+        let before = self.snapshotter.content(&self.before, was).ok()??;
+        Some(have_lines_in_common(&before, &self.snapshotter.content(now, path).ok()??))
+    }
+
     fn test_counts(&mut self) -> Option<(u64, u64)> {
         let delta = self.test_delta();
         (!delta.is_incomplete && !self.may_have_uncounted_tests())
@@ -348,6 +354,29 @@ fn in_use() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A shorter text is not compared with another one.
+const FEW_LINES: usize = 4;
+
+/// Whether at least a quarter of the lines of the shorter text are in the other one. Lines without
+/// letters or digits do not count, and a text of a few lines may be rewritten.
+fn have_lines_in_common(one: &[u8], other: &[u8]) -> bool {
+    let lines = |text: &[u8]| -> HashMap<Vec<u8>, usize> {
+        let all = || text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        let has_words = |line: &&[u8]| line.iter().any(u8::is_ascii_alphanumeric);
+        let mut lines = HashMap::new();
+        for line in all().filter(has_words) {
+            *lines.entry(line.to_vec()).or_default() += 1;
+        }
+        lines
+    };
+    let (one, other) = (lines(one), lines(other));
+    let count = |lines: &HashMap<Vec<u8>, usize>| lines.values().sum::<usize>();
+    let shared: usize =
+        one.iter().map(|(line, count)| other.get(line).map_or(0, |more| *count.min(more))).sum();
+    let shorter = count(&one).min(count(&other));
+    shorter < FEW_LINES || 4 * shared >= shorter
+}
+
 /// Undoes what another process put back to the start of the run for a check, if it was killed
 /// meanwhile. Returns the files that could not be written, with the reasons.
 pub fn put_forward(snapshotter: &mut Snapshotter, kept: &Path) -> Vec<(PathBuf, String)> {
@@ -391,4 +420,19 @@ fn restore_kept(snapshotter: &mut Snapshotter, kept: &Path) -> Vec<(PathBuf, Str
         let _ = std::fs::remove_file(written_file(kept));
     }
     failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_edited_has_lines_in_common_with_itself_and_another_one_has_not() {
+        let one = "fn a() {\n    first();\n    second();\n    third();\n    fourth();\n}\n";
+        let edited = one.replace("second", "other").replace("fn a", "pub fn b") + "more\nlines\n";
+        assert!(have_lines_in_common(one.as_bytes(), edited.as_bytes()));
+        let unrelated = "import x\nprint(1)\nprint(2)\nprint(3)\nprint(4)\n{\n}\n";
+        assert!(!have_lines_in_common(one.as_bytes(), unrelated.as_bytes()));
+        assert!(have_lines_in_common(b"some text", b"some other text"), "too short to tell");
+    }
 }

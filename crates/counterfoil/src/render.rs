@@ -24,7 +24,7 @@ mod undo;
 
 pub(crate) use event_lines::{EventFormatter, attempt_title};
 pub(crate) use run_list::{run_list, run_outcome};
-pub(crate) use run_summary::{location_flags, run_summary};
+pub(crate) use run_summary::{location_flags, run_summary, unended_processes};
 pub(crate) use text::usage_suffix;
 pub(crate) use timeline::Timeline;
 pub(crate) use undo::undo;

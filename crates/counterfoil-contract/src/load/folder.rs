@@ -110,7 +110,7 @@ impl Folder {
                             open.push((path, depth + 1));
                         }
                         Ok(kind) if kind.is_symlink() => links.push((path, depth)),
-                        Ok(kind) if kind.is_file() && is_contract(&path) => {
+                        Ok(kind) if !kind.is_dir() && is_contract(&path) => {
                             files.insert(self.resolve(&path)?, path);
                         }
                         _ => {}

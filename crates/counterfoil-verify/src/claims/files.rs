@@ -51,10 +51,15 @@ pub(super) fn verify(
     let items: Vec<ClaimedFile> = claimed
         .into_iter()
         .zip(probes)
-        .map(|(file, probe)| ClaimedFile {
-            from: file.from.is_some().then(|| from_probes.next().map(|from| from.path)).flatten(),
-            file,
-            probe,
+        .map(|(file, probe)| {
+            let from =
+                file.from.is_some().then(|| from_probes.next().map(|from| from.path)).flatten();
+            let may_be_moved = probe.change == Some(Change::Added);
+            let is_like = from
+                .as_deref()
+                .filter(|_| may_be_moved)
+                .and_then(|from| context.view.is_like(&probe.path, from));
+            ClaimedFile { is_unlike: is_like == Some(false), from, file, probe }
         })
         .collect();
     Some(assess(effective.claim.kind, effective.claim.matching, &items, changes, &index, state))
@@ -93,6 +98,8 @@ pub(super) struct ClaimedFile {
     probe: PathProbe,
     /// The claimed old path, resolved.
     from: Option<PathBuf>,
+    /// The file at the old path was another one.
+    is_unlike: bool,
 }
 
 fn describe_file(file: &NamedFile, expected: ClaimedChange) -> String {
@@ -119,6 +126,8 @@ enum Mismatch {
     DifferentChange(&'static str, &'static str),
     /// The file was renamed from a different path.
     DifferentOrigin(String),
+    /// The file at the claimed old path had a different content: its name.
+    DifferentContent(String),
     /// The path is a folder, in which this many files changed.
     Folder(usize),
     /// The path is outside of the workspace and was not read.
@@ -253,6 +262,9 @@ fn renamed_and_edited(
 ) -> Result<(), Mismatch> {
     let gone = item.from.as_deref().and_then(|from| index.get(from)).map(|(_, change)| change);
     match (change, gone, &item.from) {
+        (Change::Added, Some(Change::Deleted), Some(from)) if item.is_unlike => {
+            Err(Mismatch::DifferentContent(format::display_path(from)))
+        }
         (Change::Added, Some(Change::Deleted), _) => {
             let name = format::display_text(&item.file.path);
             notes.push(format!(
@@ -342,6 +354,9 @@ fn difference(
                 format!("{same}{of} {was} {observed}, not {claimed}: {names}")
             }
             Mismatch::DifferentOrigin(was) => format!("{same}{of} came from {was}: {names}"),
+            Mismatch::DifferentContent(from) => {
+                format!("{same}{of} {was} not renamed, {from} had a different content: {names}")
+            }
             Mismatch::Folder(0) => format!("{same}{of} {is_folder}, not {file}: {names}"),
             Mismatch::Folder(changed) => {
                 let changed = pluralize(*changed, "file");

@@ -274,6 +274,10 @@ where
     // Do not wait for blocking reads of files that other processes hold open.
     runtime.shutdown_timeout(Duration::from_secs(1));
     progress.close();
+    let unended = counterfoil_process::could_not_be_ended();
+    if !unended.is_empty() {
+        output::write_stderr(&render::unended_processes(&unended));
+    }
     let report = report?;
     match format {
         RunFormat::Human => {

@@ -14,6 +14,15 @@ const MAX_FAILURES: usize = 10;
 /// The number of choices for which the full answer command is printed.
 const MAX_ANSWER_COMMANDS: usize = 4;
 
+/// Names the processes that could not be ended.
+pub(crate) fn unended_processes(pids: &[i32]) -> String {
+    let list = pids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    format!(
+        "warning: processes of agents or checks could not be ended, because they run as another user or are blocked in \
+         the kernel: {list}; end them with `sudo kill -9`\n"
+    )
+}
+
 /// The summary of a run. `flags` are the options that commands need to find the run.
 pub(crate) fn run_summary(
     report: &RunReport,

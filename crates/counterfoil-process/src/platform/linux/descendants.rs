@@ -161,6 +161,7 @@ impl ProcessSet {
                         "a descendant runs as another user and cannot be signalled"
                     );
                     self.denied.insert(process.id);
+                    crate::unended::remember([process.id.pid]);
                     alive -= 1;
                 }
             }

@@ -155,6 +155,7 @@ impl<S: ProcessSource> ProcessSet<S> {
                         "a descendant runs as another user and cannot be signalled"
                     );
                     self.denied.insert(process.id);
+                    crate::unended::remember([process.id.pid]);
                     alive -= 1;
                 }
             }

@@ -105,9 +105,9 @@ fn an_artifact_that_reaches_the_limit_is_written_later_and_never_by_half() {
         let project = ShellProject::with_agent("", AGENT);
         project.write("flow.yaml", agent_workflow("") + &large_artifacts(kib));
         run_workflow_limited(&project, limit)
-            .expect(NO_ROOM, &["`ulimit -f`", "out/log.md", "raise that limit"]);
+            .expect(NO_ROOM, &["`ulimit -f`", "repo/out/", "raise that limit"]);
         // It stays resumable under the same limit, and says the same.
-        run_limited(&project, limit, &["resume", "last"]).expect(NO_ROOM, &["out/log.md"]);
+        run_limited(&project, limit, &["resume", "last"]).expect(NO_ROOM, &["repo/out/"]);
         let after = project.run(&["resume", "last"]);
         assert!(
             matches!(after.code, Some(0)) || after.stderr.contains("ended as done"),

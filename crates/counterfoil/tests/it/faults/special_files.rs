@@ -46,14 +46,19 @@ fn a_pipe_in_the_place_of_a_file_is_refused_at_once() {
     ] {
         let project = project();
         put_pipe(&project, path);
-        let began = Instant::now();
-        let output = project.run(&run_arguments("flow.yaml", SHELL_AGENT));
-        assert!(began.elapsed() < AT_ONCE, "{path}: {:?}", began.elapsed());
-        let said = format!("{}{}", output.stdout, output.stderr);
-        // What is not needed is not opened, and what is needed is named.
-        let name = path.rsplit('/').next().unwrap();
-        assert!(output.code == Some(0) || said.contains(name), "{path}: {said}");
+        assert_refused_at_once(&project, path);
     }
+}
+
+/// What is not needed is not opened, and what is needed is named.
+#[track_caller]
+fn assert_refused_at_once(project: &ShellProject, path: &str) {
+    let began = Instant::now();
+    let output = project.run(&run_arguments("flow.yaml", SHELL_AGENT));
+    assert!(began.elapsed() < AT_ONCE, "{path}: {:?}", began.elapsed());
+    let said = format!("{}{}", output.stdout, output.stderr);
+    let name = path.rsplit('/').next().unwrap();
+    assert!(output.code == Some(0) || said.contains(name), "{path}: {said}");
 }
 
 #[test]
@@ -63,12 +68,7 @@ fn a_socket_in_the_place_of_a_file_is_refused_at_once() {
         let place = project.path(path);
         std::fs::remove_file(&place).unwrap();
         let _socket = UnixListener::bind(&place).unwrap();
-        let began = Instant::now();
-        let output = project.run(&run_arguments("flow.yaml", SHELL_AGENT));
-        assert!(began.elapsed() < AT_ONCE, "{path}: {:?}", began.elapsed());
-        let said = format!("{}{}", output.stdout, output.stderr);
-        let name = path.rsplit('/').next().unwrap();
-        assert!(output.code == Some(0) || said.contains(name), "{path}: {said}");
+        assert_refused_at_once(&project, path);
     }
 }
 
