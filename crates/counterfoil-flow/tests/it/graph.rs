@@ -225,7 +225,12 @@ fn special_names_and_texts_are_escaped() {
     let svg = graph::svg(&odd);
     well_formed(&svg);
     assert!(svg.contains("<title>end</title>"));
-    assert!(svg.contains("&lt;svg onload=x&gt; &amp; ]]&gt; &quot; ' 日本語 🦀</desc>"), "{svg}");
+    assert!(
+        svg.contains(
+            "&lt;svg onload=x&gt; &amp; ]]&gt; &quot; ' \\u{7} 日本語 🦀 \\u{202e}</desc>"
+        ),
+        "{svg}"
+    );
     insta::assert_snapshot!("odd_as_mermaid", graph::mermaid(&odd));
     insta::assert_snapshot!("odd_as_dot", graph::dot(&odd));
 }

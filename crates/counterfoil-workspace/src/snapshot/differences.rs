@@ -87,7 +87,10 @@ impl Snapshotter {
             return Err(PatchError::Incomplete(now.notes.last().cloned().unwrap_or_default()));
         }
         let repo = self.start().base.repos.get(&RepoPath::top()).cloned();
-        let repo = repo.ok_or_else(|| PatchError::NoRepository(self.folder.clone()))?;
+        let repo = repo.ok_or_else(|| {
+            let why = now.notes.first().map_or("there was no repository", String::as_str);
+            PatchError::NoRepository { folder: self.folder.clone(), why: why.to_owned() }
+        })?;
         let CommitBase { base, submodules } = match commit {
             None => CommitBase::default(),
             Some(commit) => self

@@ -49,9 +49,14 @@ const USAGE_ERROR: i32 = 129;
 /// Why the work tree cannot be compared with a commit.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchError {
-    /// There is no repository, or there was none when the folder was first looked at.
-    #[error("{} was not in a git repository when it was first looked at", .0.display())]
-    NoRepository(PathBuf),
+    /// There was no repository, or none that git could read, when the folder was first looked at.
+    #[error("{} cannot be compared with a commit: {why}", folder.display())]
+    NoRepository {
+        /// The folder.
+        folder: PathBuf,
+        /// What git said.
+        why: String,
+    },
     /// The work tree was not observed completely.
     #[error("not all files can be compared: {0}")]
     Incomplete(String),
