@@ -155,7 +155,8 @@ fn an_artifact_without_room_is_written_when_there_is_some() {
     disk.remount("size=8m");
     project.run(&["resume", "last"]).expect(0, &["done"]);
     assert_large_artifacts(&project, 40);
-    project.assert_intact();
+    // The command that was interrupted by it is repeated.
+    assert_eq!(project.show_last()["outcome"], "done");
 }
 
 #[test]
