@@ -1,5 +1,5 @@
 //! Why a file cannot grow: a full disk, a quota, or the limit on the size of files. Neither is the
-//! fault of whoever writes, and each can be put right without losing what was written.
+//! fault of the program that writes, and each can be put right without losing what was written.
 
 use rustix::process::{Resource, getrlimit};
 use std::fmt;
