@@ -187,7 +187,7 @@ impl<'a> Message<'a> {
 /// Watches: reads what the supervisor tells until the pipe closes, and ends the children that are
 /// left. Returns how many processes were ended.
 pub fn watch(pipe: impl Read) -> usize {
-    platform::name_watchdog();
+    platform::protect_watchdog();
     let mut left: BTreeMap<String, Vec<KnownProcess>> = BTreeMap::new();
     for message in BufReader::new(pipe).split(0).map_while(Result::ok) {
         let Ok(text) = String::from_utf8(message) else { continue };

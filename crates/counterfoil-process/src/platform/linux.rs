@@ -15,11 +15,14 @@ pub(crate) use output_files::files_of;
 use super::ProcessLife;
 use crate::Containment;
 use crate::membership::{Process, State};
+use std::fs;
 use std::os::fd::AsFd;
 
 /// The capacity requested for the stdout pipe of a child. This is the largest one that an
 /// unprivileged process may request.
 const PIPE_CAPACITY: usize = 1024 * 1024;
+/// How readily the kernel kills this process if memory runs out.
+const OOM_SCORE: &str = "/proc/self/oom_score_adj";
 /// The name of the watchdog, at most 15 bytes.
 const WATCHDOG_NAME: &std::ffi::CStr = c"agent-watchdog";
 
@@ -41,10 +44,16 @@ pub(crate) fn enlarge_pipe(pipe: impl AsFd) {
     }
 }
 
-/// Gives this process the name of a watchdog: `pkill` with the name of the supervisor does not end it.
-pub(crate) fn name_watchdog() {
+/// Makes this process a watchdog that survives its supervisor: it has a name of its own, so `pkill` with
+/// the name of the supervisor does not end it, and the kernel kills others first if memory runs out.
+pub(crate) fn protect_watchdog() {
     if let Err(error) = rustix::thread::set_name(WATCHDOG_NAME) {
         tracing::debug!(%error, "the watchdog keeps the name of its program");
+    }
+    // Without privileges, only what the supervisor was given on top can be taken back.
+    let lowered = ["-1000", "0"].iter().any(|score| fs::write(OOM_SCORE, score).is_ok());
+    if !lowered {
+        tracing::debug!("the watchdog may be killed like any other process if memory runs out");
     }
 }
 

@@ -135,8 +135,8 @@ pub(crate) fn containment() -> Containment {
 /// The capacity of a pipe cannot be chosen here.
 pub(crate) fn enlarge_pipe(_pipe: impl AsFd) {}
 
-/// The name of a process cannot be chosen here.
-pub(crate) fn name_watchdog() {}
+/// Neither the name of a process nor its fate without memory can be chosen here.
+pub(crate) fn protect_watchdog() {}
 
 /// The first process that shows that this one runs inside of a supervised child: this process or an
 /// ancestor.

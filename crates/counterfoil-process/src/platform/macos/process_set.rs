@@ -9,7 +9,7 @@ use crate::membership::{
     Target,
 };
 use crate::scan::ScanResult;
-use rustix::process::{Pid, Signal, getpid, getsid, getuid, kill_process_group};
+use rustix::process::{Pid, Signal, getpid, getuid, kill_process_group};
 use std::collections::HashSet;
 use std::io;
 
@@ -181,6 +181,8 @@ impl<S: ProcessSource> ProcessSet<S> {
 }
 
 fn supervisor() -> Supervisor {
-    let session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
-    Supervisor { pid: getpid().as_raw_nonzero().get(), session, user: getuid().as_raw() }
+    let pid = getpid().as_raw_nonzero().get();
+    // `getsid` of rustix panics if the leader of our session lives outside of our container.
+    let session = Machine::read(Some(&[pid])).process(pid).map_or(0, |this| this.session);
+    Supervisor { pid, session, user: getuid().as_raw() }
 }

@@ -1,9 +1,12 @@
-//! The real binary, killed with SIGKILL at random moments and resumed: every step is completed
-//! exactly once.
+//! The real binary, struck at random moments in every way that a run meets (SIGKILL, SIGHUP, SIGTERM,
+//! SIGINT, a closed terminal or pipe, no memory, a full disk, a clock that jumps), and resumed: every
+//! step is completed exactly once, and no process is left.
 //!
 //! The tests compare the journal with what happened on the disk: each step writes a line when it
 //! starts and one when it is done, with the id of its attempt. The journal must account for every
-//! line. The full campaign is `COUNTERFOIL_KILLS=200 cargo nextest run -p counterfoil kill::`.
+//! line. The full campaign is `COUNTERFOIL_KILLS=300 cargo nextest run -p counterfoil kill::`.
+
+mod strikes;
 
 use crate::shell_project::{ShellProject, run_arguments};
 use counterfoil_testkit::{TIMEOUT, processes_in_attempts, send_signal, wait_until};
@@ -11,6 +14,10 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use strikes::{Stage, Strike, was_hit};
+
+/// How long processes may go on after a strike.
+const SECONDS: Duration = Duration::from_secs(15);
 
 /// A step: it writes two lines, each with one call, some milliseconds apart. Every other step leaves
 /// a daemon that would run for minutes.
@@ -44,6 +51,12 @@ impl RandomMoments {
         self.0 ^= self.0 << 17;
         let part = u32::try_from(self.0 >> 32).unwrap();
         max.mul_f64(f64::from(part) / f64::from(u32::MAX))
+    }
+
+    /// By how many seconds the time of day is wrong: hours or days, either way.
+    fn jump(&mut self) -> i64 {
+        let seconds = self.moment(Duration::from_hours(24 * 40)).as_secs();
+        i64::try_from(seconds).unwrap() - 20 * 24 * 3600
     }
 }
 
@@ -80,27 +93,32 @@ fn project_with(workflow: &str) -> ShellProject {
     project
 }
 
-/// The id and outcome of the newest run, if there is one.
-fn newest_run(project: &ShellProject) -> Option<(String, String)> {
-    if !project.state().join("journal.db").exists() {
-        return None;
-    }
-    let output = project.run(&["runs", "--format", "json"]);
+/// The id and outcome of the newest run, if there is one, and how long it took to ask.
+fn newest_run(stage: &Stage) -> (Option<(String, String)>, Duration) {
+    let project = stage.project();
+    let asked = Instant::now();
+    let output = stage.command(&["runs", "--format", "json"]).output();
+    let pace = asked.elapsed();
     if output.code != Some(0) {
-        // Killed before the journal was one.
+        // Struck before the journal was one.
         assert!(project.read_or_empty("ledger").is_empty(), "{output:?}");
-        return None;
+        return (None, pace);
     }
     let runs = output.json();
     assert!(runs.as_array().unwrap().len() <= 1, "{runs}");
     let word = |name: &str| runs[0][name].as_str().map(str::to_owned);
-    Some((word("run")?, word("outcome")?))
+    (word("run").zip(word("outcome")), pace)
 }
 
 /// The command that continues with the newest run, or starts one.
 fn next_command(newest: Option<&(String, String)>) -> Vec<String> {
     let words: &[&str] = match newest {
-        None => return run_arguments("flow.yaml", "command:sh step.sh").to_vec(),
+        None => {
+            // What the clock says does not count.
+            let mut words = run_arguments("flow.yaml", "command:sh step.sh").to_vec();
+            words.extend(["--max-time", "20m"].map(str::to_owned));
+            return words;
+        }
         Some((run, outcome)) if outcome == "waiting" => {
             &["answer", run, "approve", "yes", "--resume", "--format", "json"]
         }
@@ -171,47 +189,99 @@ fn assert_each_step_done_once(project: &ShellProject, run: &str, steps: usize) {
     assert_eq!(project.count_events("run-ended"), 1);
 }
 
-/// How many kills a campaign has: `COUNTERFOIL_KILLS`, or a few.
-fn kill_count() -> usize {
-    const SHORT: usize = 40;
+/// How often a run is struck: `COUNTERFOIL_KILLS`, or a few times.
+fn strike_count() -> usize {
+    const SHORT: usize = 30;
     std::env::var("COUNTERFOIL_KILLS").map_or(SHORT, |count| count.parse().unwrap())
 }
 
-#[test]
-fn every_step_is_completed_exactly_once_however_often_the_program_is_killed() {
-    let max_kills = kill_count();
+/// Processes of a project: those of a run's attempts, and those that name a file of the project.
+fn processes_of(project: &ShellProject, run: Option<&str>) -> Vec<String> {
+    let mut found = run.map(processes_in_attempts).unwrap_or_default();
+    let root = project.root().display().to_string();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        if line.contains(&root) {
+            found.push(format!("{} {line}", entry.file_name().display()));
+        }
+    }
+    found
+}
+
+/// Waits until no process of a project is left. Nobody resumes the run meanwhile.
+fn assert_nothing_left(project: &ShellProject, run: Option<&str>, strike: Strike) {
     let start = Instant::now();
-    let mut random = RandomMoments::new("kills at random moments");
-    let (mut kills, mut lost, mut runs) = (0, 0, 0);
-    while kills < max_kills {
-        let project = project_with(&thirty_steps());
+    let mut left = processes_of(project, run);
+    while !left.is_empty() && start.elapsed() < SECONDS {
+        std::thread::sleep(Duration::from_millis(5));
+        left = processes_of(project, run);
+    }
+    assert!(left.is_empty(), "left behind after {strike:?}: {left:#?}");
+}
+
+#[test]
+fn whatever_strikes_a_run_each_step_is_done_once_and_nothing_is_left() {
+    let max_strikes = strike_count();
+    let start = Instant::now();
+    let mut random = RandomMoments::new("strikes at random moments");
+    let mut strikes: BTreeMap<Strike, usize> = BTreeMap::new();
+    let (mut hits, mut lost, mut runs, mut turns) = (0, 0, 0, 0);
+    let mut missing = BTreeSet::new();
+    while hits < max_strikes {
+        let stage = Stage::new(project_with(&thirty_steps()));
+        let project = stage.project();
         let run = loop {
-            let newest = newest_run(&project);
+            let (newest, pace) = newest_run(&stage);
             if let Some((run, outcome)) = &newest
                 && outcome == "done"
             {
                 break run.clone();
             }
-            let command = project.start(&next_command(newest.as_ref()));
-            if kills == max_kills {
-                let output = command.wait();
+            let arguments = next_command(newest.as_ref());
+            if hits == max_strikes {
+                let output = project.start_command(&mut stage.command(&arguments)).wait();
                 assert!(matches!(output.code, Some(0 | 4)), "{output:?}");
                 continue;
             }
-            std::thread::sleep(random.moment(Duration::from_millis(400)));
-            kills += usize::from(command.kill());
+            turns += 1;
+            assert!(turns < max_strikes * 10 + 100, "the runs do not get on: {strikes:?}");
+            let strike = Strike::ALL[turns % Strike::ALL.len()];
+            if !stage.offers(strike) {
+                missing.insert(strike);
+                continue;
+            }
+            // A program needs a while to start, and longer on a busy machine.
+            let after = random.moment((pace * 6).max(Duration::from_millis(400)));
+            let ended = stage.strike(strike, &arguments, after, random.jump());
+            let run = newest.map(|(run, _)| run);
+            assert_nothing_left(project, run.as_deref(), strike);
+            if was_hit(ended) {
+                hits += 1;
+                *strikes.entry(strike).or_default() += 1;
+            }
         };
-        assert_each_step_done_once(&project, &run, 30);
+        assert_each_step_done_once(project, &run, 30);
         lost += project.count_events("attempt-lost");
         runs += 1;
     }
-    eprintln!("{kills} kills in {runs} runs, {lost} attempts lost, {:?}", start.elapsed());
-    assert!(lost > 0, "no kill ever hit an attempt");
+    eprintln!(
+        "{hits} hits in {runs} runs, {lost} attempts lost, {:?}: {strikes:?}",
+        start.elapsed()
+    );
+    for strike in &missing {
+        eprintln!("SKIPPED: this machine does not offer {strike:?}");
+    }
+    let whole = std::env::var_os("COUNTERFOIL_KILLS").is_some();
+    assert!(!whole || missing.is_empty(), "this machine does not offer {missing:?}");
+    assert!(lost > 0, "no strike ever hit an attempt");
 }
 
 #[test]
 fn a_kill_while_an_answer_is_given_neither_loses_nor_doubles_it() {
     const QUESTIONS: usize = 6;
+    /// Many times what is needed.
+    const MAX_TURNS: usize = 400;
     let mut text =
         "workflow: asking\nagents: { worker: { contract: acme/ok, prompt: prompts/work.md } }\n\
                     contracts: [contracts]\nstart: q1\nstates:\n"
@@ -227,9 +297,11 @@ fn a_kill_while_an_answer_is_given_neither_loses_nor_doubles_it() {
     let project = project_with(&(text + "  end: { end: done }\n"));
     let mut random = RandomMoments::new("kills while answering");
     assert_eq!(project.run_workflow("flow.yaml", "command:sh step.sh").code, Some(4));
-    let (mut kills, mut most) = (0, 8);
-    let run = wait_until(TIMEOUT, "all is answered", || {
+    let (mut kills, mut share) = (0, 1);
+    let mut turn = || {
+        let asked = Instant::now();
         let report = project.show_last();
+        let pace = asked.elapsed();
         let run = report["run"].as_str().unwrap().to_owned();
         if report["outcome"] == "done" {
             return Some(run);
@@ -239,11 +311,12 @@ fn a_kill_while_an_answer_is_given_neither_loses_nor_doubles_it() {
             None => project.start(&["resume", &run]),
         };
         // Early moments first, where the answer itself is written; later ones get on.
-        std::thread::sleep(random.moment(Duration::from_millis(most)));
+        std::thread::sleep(random.moment(pace * share / 8 + Duration::from_millis(8)));
         kills += usize::from(command.kill());
-        most = if most > 300 { 8 } else { most + most / 2 };
+        share = if share > 64 { 1 } else { share * 2 };
         None
-    });
+    };
+    let run = (0..MAX_TURNS).find_map(|_| turn()).expect("all is answered");
     assert_each_step_done_once(&project, &run, QUESTIONS);
     assert_eq!(project.count_events("answered"), QUESTIONS);
     eprintln!("{kills} kills");
