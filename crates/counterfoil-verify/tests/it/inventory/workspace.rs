@@ -130,7 +130,7 @@ fn settings_do_not_make_tests_of_another_language_countable() {
 /// Writes many files, as a formatter does.
 fn write_many(folder: &Path, text: &str) {
     fs::create_dir_all(folder.join("many")).unwrap();
-    for number in 0..1500 {
+    for number in 0..1100 {
         fs::write(folder.join(format!("many/test_{number}.py")), text).unwrap();
     }
 }

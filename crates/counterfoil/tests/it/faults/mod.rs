@@ -15,3 +15,4 @@ mod sharing;
 mod signals;
 mod special_files;
 mod state;
+mod unended;

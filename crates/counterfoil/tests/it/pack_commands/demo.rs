@@ -119,7 +119,11 @@ fn the_first_commit_of_a_demo_is_the_same_every_time() {
 
 #[test]
 fn an_ejected_demo_is_the_same_and_one_with_a_reply_less_is_not() {
-    for pack in with_demo() {
+    // In the short form only two, as each of them is played twice.
+    let packs = with_demo();
+    let all = std::env::var_os("COUNTERFOIL_ALL_EJECTED").is_some();
+    let count = if all { packs.len() } else { 2 };
+    for pack in packs.into_iter().take(count) {
         let project = empty_project();
         stderr_of(&project, 0, &["pack", "eject", pack, pack]);
         let whole = project.snapshot(&["demo", pack, "--keep", "whole"]);
