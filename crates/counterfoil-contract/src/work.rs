@@ -1,7 +1,8 @@
 //! The time that one check may take. The work of every part is bounded by counters; the clock is
 //! the last resort, for what no counter foresees.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// The longest time that extraction and validation of one text may take.
@@ -18,6 +19,40 @@ thread_local! {
     /// When the check that runs on this thread must end. It is thread-local because the functions
     /// that `cel` calls carry no state of their own.
     static UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
+
+    /// Whether the caller has stopped the check that runs on this thread.
+    static IS_STOPPED: RefCell<Option<Rc<dyn Fn() -> bool>>> = const { RefCell::new(None) };
+}
+
+/// Runs checks that end early: when a time has come, or when `is_stopped` says so, which is asked at
+/// intervals. A check that ends early accepts nothing; its report has the code C0129.
+///
+/// A program that must react while a large text is read uses this:
+///
+/// ```
+/// use counterfoil_contract::{Contract, Framing, Policy, interruptible};
+/// use std::time::{Duration, Instant};
+///
+/// let schema = serde_json::json!({ "type": "object" });
+/// let contract = Contract::from_schema(&schema, Framing::default(), Policy::default())?;
+/// let until = Instant::now() + Duration::from_secs(5);
+/// let report = interruptible(until, || false, || contract.check("{}"));
+/// assert!(report.is_accepted());
+/// # Ok::<(), counterfoil_contract::LoadError>(())
+/// ```
+pub fn interruptible<T>(
+    until: Instant,
+    is_stopped: impl Fn() -> bool + 'static,
+    run: impl FnOnce() -> T,
+) -> T {
+    let before = IS_STOPPED.replace(Some(Rc::new(is_stopped)));
+    let limit = now().map(|now| until.saturating_duration_since(now));
+    let value = match limit {
+        Some(limit) => within(limit, run),
+        None => run(),
+    };
+    IS_STOPPED.replace(before);
+    value
 }
 
 /// Runs something that must end within a time. Inside of something else, the earlier end counts.
@@ -48,9 +83,11 @@ pub(crate) fn counted<T>(run: impl FnOnce() -> T) -> (T, u64) {
     (value, STEPS.get().wrapping_sub(before))
 }
 
-/// Whether the time is over. Ask at intervals: it reads the clock.
+/// Whether the time is over, or the caller has stopped the check. Ask at intervals: it reads the clock.
 pub(crate) fn is_over() -> bool {
-    UNTIL.get().zip(now()).is_some_and(|(until, now)| now >= until)
+    let is_stopped = IS_STOPPED.with_borrow(Clone::clone);
+    is_stopped.is_some_and(|is_stopped| is_stopped())
+        || UNTIL.get().zip(now()).is_some_and(|(until, now)| now >= until)
 }
 
 /// The time. `None` where there is no clock: a browser's WebAssembly has none without JavaScript.
@@ -62,6 +99,15 @@ fn now() -> Option<Instant> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_caller_can_stop_a_check() {
+        let later = Instant::now() + Duration::from_mins(1);
+        assert!(interruptible(later, || true, is_over));
+        assert!(!interruptible(later, || false, is_over));
+        assert!(interruptible(Instant::now(), || false, is_over));
+        assert!(!is_over());
+    }
 
     #[test]
     fn the_time_is_over_only_inside_and_the_earlier_end_counts() {

@@ -22,6 +22,11 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::watch;
+
+/// How long a result may be read that came just before the end of the agent's time.
+const MIN_READING_TIME: Duration = Duration::from_secs(10);
 
 /// An agent's attempt to perform.
 pub(crate) struct AttemptInput {
@@ -198,7 +203,13 @@ async fn converse(
             submissions: &answer.details.submissions,
             context: Some(&known),
         };
-        let SelectedResult { report, channel, notes, items } = selector.select(offered);
+        let read = read_without_blocking(deadline, context.stop(), || selector.select(offered));
+        if *context.stop().borrow() != StopRequest::None {
+            let reason = "stopped while its result was being read".to_owned();
+            let ended = ended(input, AttemptOutcome::Cancelled, reply, answer.usage);
+            return AttemptResult::new(Ended { reason, ..ended });
+        }
+        let SelectedResult { report, channel, notes, items } = read;
         reply.channel = channel;
         if work.contract.fills_fields() || !report.provenance.coercions.is_empty() {
             reply.context = Some(Box::new((*known).clone()));
@@ -287,6 +298,22 @@ async fn converse(
         };
         let ended = Ended { rejected: unread.into_parts(), ..ended };
         return AttemptResult { budget_exceeded, ..AttemptResult::new(ended) };
+    }
+}
+
+/// Reads a result, which may take seconds: other tasks go on meanwhile, and reading ends early if the
+/// attempt is stopped or its time is over. A result that came in time has some time to be read.
+fn read_without_blocking<T>(
+    deadline: Instant,
+    stop: watch::Receiver<StopRequest>,
+    read: impl FnOnce() -> T,
+) -> T {
+    let until = deadline.max(Instant::now() + MIN_READING_TIME);
+    let is_stopped = move || *stop.borrow() != StopRequest::None;
+    let read = || counterfoil_contract::interruptible(until, is_stopped, read);
+    match Handle::current().runtime_flavor() {
+        RuntimeFlavor::CurrentThread => read(),
+        _ => tokio::task::block_in_place(read),
     }
 }
 

@@ -2,7 +2,9 @@
 //! either way.
 
 use crate::shell_project::{SHELL_AGENT, ShellProject, run_arguments};
-use counterfoil_testkit::{CommandOutput, RunningCommand, TIMEOUT, wait_until};
+use counterfoil_testkit::{
+    CommandOutput, RunningCommand, TIMEOUT, processes_in_attempts, wait_until,
+};
 use std::time::{Duration, Instant};
 
 /// An agent that is asked to end and does not.
@@ -71,4 +73,29 @@ fn a_second_ctrl_c_does_not_wait() {
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
     output.expect(130, &["stopping immediately"]);
     goes_on(&project, &output);
+}
+
+#[test]
+fn an_interrupt_is_heard_while_a_large_result_is_read() {
+    // Each of them is an attempt at a result, and the longest that is read: this takes seconds.
+    let project = ShellProject::with_agent(
+        "repairs: 0",
+        "yes '{\"a\":{\"b\":\"' | tr -d '\\n' | head -c 60000000\n",
+    );
+    let live = project.start(&run_arguments("flow.yaml", SHELL_AGENT));
+    let run = wait_until(TIMEOUT, "the agent has answered", || {
+        let transcripts = std::fs::read_dir(project.state().join("transcripts")).ok()?;
+        let run = transcripts.flatten().next()?;
+        let mut files = std::fs::read_dir(run.path()).ok()?.flatten();
+        let is_complete =
+            files.any(|file| file.metadata().is_ok_and(|file| file.len() == 60_000_000));
+        let run = run.file_name().to_string_lossy().into_owned();
+        (is_complete && processes_in_attempts(&run).is_empty()).then_some(run)
+    });
+    live.signal("INT");
+    live.wait().expect(130, &[]);
+    let report = project.show_last();
+    assert_eq!(report["run"], run.as_str());
+    assert_eq!(report["attempts"][0]["outcome"], "cancelled", "{report:#}");
+    assert_eq!(report["attempts"][0]["reason"], "stopped while its result was being read");
 }
