@@ -24,6 +24,7 @@ use crate::termination;
 use counterfoil_contract::Contract;
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor;
+use counterfoil_contract::text::display_path;
 use counterfoil_flow::{AttemptOutcome, Usage};
 use counterfoil_process::{
     Cause, ChildSpec, Environment, Exit, Output, OutputSink, Timeouts, supervise,
@@ -136,7 +137,7 @@ impl CliSession {
     fn prepare(&self, server: Option<&Server>) -> Result<(), String> {
         let scratch = &self.task.scratch;
         let failed =
-            |error: std::io::Error| format!("cannot create {}: {error}", scratch.display());
+            |error: std::io::Error| format!("cannot create {}: {error}", display_path(&scratch));
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(scratch).map_err(failed)?;
         let Some(server) = server else { return Ok(()) };
         let session = SessionFile {
@@ -239,7 +240,7 @@ impl CliSession {
         let mut call = adapter.call(&request);
         for (path, bytes) in &call.files {
             std::fs::write(path, bytes)
-                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+                .map_err(|error| format!("cannot write {}: {error}", display_path(&path)))?;
         }
         let set =
             settings.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));

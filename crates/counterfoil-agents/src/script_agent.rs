@@ -5,6 +5,7 @@ use crate::agent::{
     Agent, AgentReply, BoxFuture, Prompt, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
 };
 use counterfoil_contract::render::prompt::Delivery;
+use counterfoil_contract::text::display_path;
 use counterfoil_flow::{AttemptOutcome, Usage};
 use counterfoil_process::contain::Launcher;
 use counterfoil_process::{
@@ -114,7 +115,7 @@ impl ScriptAgent {
     ///
     /// The file cannot be read, is too large, or is not a valid script.
     pub fn load(file: &Path, played: &[u32]) -> Result<Self, ScriptError> {
-        let wrong = |why: String| ScriptError { file: file.display().to_string(), why };
+        let wrong = |why: String| ScriptError { file: display_path(&file), why };
         let meta = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
         // Opening a pipe would block.
         if !meta.is_file() {
@@ -319,12 +320,12 @@ impl ScriptSession {
             let folder = path.parent().unwrap_or(&self.task.cwd);
             let written =
                 std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
-            written.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+            written.map_err(|error| format!("cannot write {}: {error}", display_path(&path)))?;
         }
         for path in &reply.deletes {
             let path = inside(&self.task.cwd, path)?;
             std::fs::remove_file(&path)
-                .map_err(|error| format!("cannot delete {}: {error}", path.display()))?;
+                .map_err(|error| format!("cannot delete {}: {error}", display_path(&path)))?;
         }
         let Some(line) = &reply.exec else { return Ok(()) };
         let argv = ["sh", "-c", line].iter().map(Into::into).collect();

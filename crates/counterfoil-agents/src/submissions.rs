@@ -4,6 +4,7 @@
 
 use crate::check_service::CheckService;
 use counterfoil_contract::render::vendor::Target;
+use counterfoil_contract::text::display_path;
 use counterfoil_contract::{Context, Definition, Report, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,7 +61,7 @@ pub struct Submission {
 
 /// A file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("{} {what}: {why}", path.display())]
+#[error("{} {what}: {why}", display_path(&path))]
 pub struct SubmissionError {
     path: PathBuf,
     what: &'static str,

@@ -2,6 +2,7 @@
 //! output streams and verified by their hash. The store needs only the folder, not the journal.
 
 use crate::submissions::ensure_regular_file;
+use counterfoil_contract::text::display_path;
 use counterfoil_workspace::path::is_strictly_inside;
 use counterfoil_workspace::{NoRoom, make_private_folder};
 use serde::{Deserialize, Serialize};
@@ -26,7 +27,7 @@ const MAX_RUN_ID_BYTES: usize = 128;
 #[non_exhaustive]
 pub enum TranscriptError {
     /// There is no room.
-    #[error("{why}, so that {} cannot be written; {} and try again", path.display(), why.remedy())]
+    #[error("{why}, so that {} cannot be written; {} and try again", display_path(&path), why.remedy())]
     Full {
         /// The file that was written.
         path: PathBuf,
@@ -40,7 +41,7 @@ pub enum TranscriptError {
         run: String,
     },
     /// The file cannot be created, written or read, or was changed.
-    #[error("the transcript {} {why}", path.display())]
+    #[error("the transcript {} {why}", display_path(&path))]
     File {
         /// The transcript file.
         path: PathBuf,

@@ -3,6 +3,7 @@
 use crate::journal;
 use counterfoil_agents::assignment::AssignmentError;
 use counterfoil_agents::spec::SpecError;
+use counterfoil_contract::text::display_path;
 use counterfoil_flow::{AnswerError, DECIDE, Rejected, ReopenError};
 use std::path::PathBuf;
 
@@ -44,7 +45,7 @@ pub enum Error {
     #[error(transparent)]
     Limits(ReopenError),
     /// The folder that a run works in does not exist.
-    #[error("run {run} works in {}, which does not exist; restore the folder first", repo.display())]
+    #[error("run {run} works in {}, which does not exist; restore the folder first", display_path(&repo))]
     NoRepository {
         /// The run's id.
         run: String,

@@ -1,5 +1,6 @@
 //! Says what a look at a large folder is doing: a run that seems to do nothing worries people.
 
+use counterfoil_contract::text::display_path;
 use std::future::Future;
 use std::path::Path;
 use std::pin::pin;
@@ -18,7 +19,7 @@ pub(crate) async fn announce_if_slow<T>(
     match tokio::time::timeout(SLOW_LOOK, look.as_mut()).await {
         Ok(done) => done,
         Err(_) => {
-            let folder = folder.display();
+            let folder = display_path(&folder);
             notice(&format!("looking at the files of {folder} takes longer than a second"));
             look.await
         }

@@ -183,8 +183,10 @@ impl WorkspaceVerifier {
                 report.evidence.push(Evidence::new("note", changed));
             }
             if observation.has_backup && !breaches.is_empty() {
-                let kept =
-                    format!("the previous content is kept in {}", scope.backup_folder().display());
+                let kept = format!(
+                    "the previous content is kept in {}",
+                    display_path(&scope.backup_folder())
+                );
                 report.evidence.push(Evidence::new("note", kept));
             }
             reports.push(report);

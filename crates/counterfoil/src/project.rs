@@ -2,6 +2,7 @@
 
 use crate::input;
 use anyhow::Result;
+use counterfoil_contract::text::display_path;
 use counterfoil_contract::{Contract, Registry};
 use counterfoil_engine::config::{Config, ConfigError, FILE};
 use counterfoil_workspace::git::repository_top;
@@ -41,9 +42,9 @@ pub(crate) fn old_names_warning(folder: &Path) -> Option<String> {
             let folder = folders_up_to_root(folder).find(|folder| exists(&folder.join(old)))?;
             let old = folder.join(old);
             Some(if exists(&folder.join(new)) {
-                format!("remove {} ({new} is used)", old.display())
+                format!("remove {} ({new} is used)", display_path(&old))
             } else {
-                format!("rename {} to {new}", old.display())
+                format!("rename {} to {new}", display_path(&old))
             })
         })
         .collect();

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Registry;
 use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::text::display_path;
 use counterfoil_engine::FsFiles;
 use counterfoil_flow::{FileError, Files, Rejected, Workflow, check};
 use counterfoil_packs::Pack;
@@ -32,15 +33,15 @@ impl Source {
             return Ok(found);
         }
         if argument.is_dir() {
-            bail!("{} is a folder; give the path of a workflow file", argument.display());
+            bail!("{} is a folder; give the path of a workflow file", display_path(&argument));
         }
         if argument.exists() {
             return Ok(Self::File(argument.to_owned()));
         }
         if has_extension(argument, &["yaml", "yml"]) {
-            bail!("workflow file {} does not exist", argument.display());
+            bail!("workflow file {} does not exist", display_path(&argument));
         }
-        let name = argument.display();
+        let name = display_path(&argument);
         let known = pack_workflows();
         let hint = match did_you_mean(&name.to_string(), known.iter().map(String::as_str)) {
             Some(suggestion) => format!("{suggestion} Or give a file"),
@@ -83,7 +84,7 @@ impl Source {
     pub(crate) fn display_name(&self) -> String {
         match self {
             Self::Pack { name, .. } => name.clone(),
-            Self::File(file) => file.display().to_string(),
+            Self::File(file) => display_path(&file),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::cli::StateLocation;
 use crate::project::{self, STATE_FOLDER};
 use crate::{input, output};
 use anyhow::{Context, Result, bail};
+use counterfoil_contract::text::display_path;
 use counterfoil_engine::config::FILE;
 use counterfoil_engine::{Engine, journal};
 use counterfoil_workspace::git;
@@ -66,7 +67,7 @@ pub(crate) fn open_to_read(state: &Path) -> Result<Engine> {
 pub(crate) fn require_runs(state: &Path) -> Result<()> {
     journal::refuse_lost(state, keys_folder().as_deref())?;
     if !state.join("journal.db").exists() {
-        bail!("there are no runs in {}; start one with `counterfoil run`", state.display());
+        bail!("there are no runs in {}; start one with `counterfoil run`", display_path(&state));
     }
     Ok(())
 }
@@ -139,7 +140,7 @@ fn by_default(repo: &Path, base: Option<&Path>) -> Found {
         let note = format!(
             "there is no home folder for state (HOME and XDG_STATE_HOME are not set), so the runs \
              are kept in {}, where an agent can remove them",
-            in_tree.display()
+            display_path(&in_tree)
         );
         return Found { folder: in_tree, note: Some(note) };
     };
@@ -149,9 +150,9 @@ fn by_default(repo: &Path, base: Option<&Path>) -> Found {
         format!(
             "runs are now kept in {new}; those in {old} are read with `--state {old}`, or move \
              them with `mkdir -p {base} && mv {old} {new}`",
-            new = folder.display(),
-            old = in_tree.display(),
-            base = base.display()
+            new = display_path(&folder),
+            old = display_path(&in_tree),
+            base = display_path(&base)
         )
     });
     Found { folder, note }

@@ -2,6 +2,7 @@
 //! symbolic link.
 
 use anyhow::{Context, Result, bail};
+use counterfoil_contract::text::display_path;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -18,18 +19,18 @@ pub(crate) fn create_empty_folder(folder: &Path, hint: &str) -> Result<()> {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return std::fs::create_dir_all(folder)
-                .with_context(|| format!("cannot create the folder {}", folder.display()));
+                .with_context(|| format!("cannot create the folder {}", display_path(&folder)));
         }
         Err(error) if error.kind() == ErrorKind::NotADirectory => {
-            bail!("{} is not a folder", folder.display());
+            bail!("{} is not a folder", display_path(&folder));
         }
         Err(error) => {
             return Err(error)
-                .with_context(|| format!("cannot open the folder {}", folder.display()));
+                .with_context(|| format!("cannot open the folder {}", display_path(&folder)));
         }
     };
     if entries.next().is_some() {
-        bail!("the folder {} is not empty; {hint}", folder.display());
+        bail!("the folder {} is not empty; {hint}", display_path(&folder));
     }
     Ok(())
 }
@@ -41,7 +42,8 @@ pub(crate) fn write_files(folder: &Path, files: &[FileToWrite<'_>]) -> Result<()
         .map(|(path, bytes)| Ok((target_path(folder, path)?, *bytes)))
         .collect::<Result<_>>()?;
     for (path, bytes) in targets {
-        write_file(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        write_file(&path, bytes)
+            .with_context(|| format!("cannot write {}", display_path(&path)))?;
     }
     Ok(())
 }
@@ -62,16 +64,16 @@ pub(crate) fn read_files(
             // A missing folder has no files. Callers report a required file that is missing.
             Err(error) if at == folder && error.kind() == ErrorKind::NotFound => continue,
             Err(error) => {
-                return Err(error).with_context(|| format!("cannot open {}", at.display()));
+                return Err(error).with_context(|| format!("cannot open {}", display_path(&at)));
             }
         };
         for entry in entries {
-            let entry = entry.with_context(|| format!("cannot read {}", at.display()))?;
+            let entry = entry.with_context(|| format!("cannot read {}", display_path(&at)))?;
             let (path, kind) = (entry.path(), entry.file_type());
-            let kind = kind.with_context(|| format!("cannot inspect {}", path.display()))?;
+            let kind = kind.with_context(|| format!("cannot inspect {}", display_path(&path)))?;
             let inner = entry.file_name();
             let inner =
-                inner.to_str().with_context(|| format!("{} is not UTF-8", path.display()))?;
+                inner.to_str().with_context(|| format!("{} is not UTF-8", display_path(&path)))?;
             let name = format!("{name}/{inner}");
             if kind.is_dir() {
                 pending.push((path, name));
@@ -81,9 +83,9 @@ pub(crate) fn read_files(
                 let mut bytes = Vec::new();
                 let file = File::open(&path)
                     .and_then(|file| file.take(remaining as u64 + 1).read_to_end(&mut bytes));
-                file.with_context(|| format!("cannot read {}", path.display()))?;
+                file.with_context(|| format!("cannot read {}", display_path(&path)))?;
                 let Some(rest) = remaining.checked_sub(bytes.len().max(1)) else {
-                    bail!("{} contains more than {max_bytes} bytes", folder.display());
+                    bail!("{} contains more than {max_bytes} bytes", display_path(&folder));
                 };
                 remaining = rest;
                 files.insert(name, bytes);
@@ -107,7 +109,7 @@ fn target_path(folder: &Path, path: &str) -> Result<PathBuf> {
         match at.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
-                return Err(error).with_context(|| format!("cannot inspect {}", at.display()));
+                return Err(error).with_context(|| format!("cannot inspect {}", display_path(&at)));
             }
             Ok(meta) if last && meta.is_file() => {}
             Ok(meta) if !last && meta.is_dir() => {}
@@ -119,7 +121,7 @@ fn target_path(folder: &Path, path: &str) -> Result<PathBuf> {
                 } else {
                     "not a folder"
                 };
-                bail!("{} is {kind}; remove it or choose another folder", at.display());
+                bail!("{} is {kind}; remove it or choose another folder", display_path(&at));
             }
         }
     }

@@ -3,6 +3,7 @@
 //! that reads settings from nowhere else gets ours for one run this way, and the user's files are
 //! not changed.
 
+use counterfoil_contract::text::display_path;
 use jsonc_parser::{CollectOptions, ParseOptions};
 use serde_json::{Map, Value};
 use std::ffi::{OsStr, OsString};
@@ -48,7 +49,7 @@ const MAX_SETTINGS_BYTES: u64 = 4 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum OverlayError {
     /// A file or link of the overlay cannot be created.
-    #[error("{} cannot be created: {error}", path.display())]
+    #[error("{} cannot be created: {error}", display_path(&path))]
     Create {
         /// The file or link.
         path: PathBuf,
@@ -56,7 +57,7 @@ pub enum OverlayError {
         error: io::Error,
     },
     /// The user's folder or settings cannot be read.
-    #[error("{} cannot be read: {error}", path.display())]
+    #[error("{} cannot be read: {error}", display_path(&path))]
     Read {
         /// The folder or file.
         path: PathBuf,
@@ -64,13 +65,13 @@ pub enum OverlayError {
         error: io::Error,
     },
     /// The user's settings are too large.
-    #[error("{} has more than 4 MB", path.display())]
+    #[error("{} has more than 4 MB", display_path(&path))]
     TooLarge {
         /// The settings file.
         path: PathBuf,
     },
     /// The user's settings are invalid.
-    #[error("{} {error}", path.display())]
+    #[error("{} {error}", display_path(&path))]
     Settings {
         /// The settings file.
         path: PathBuf,

@@ -3,6 +3,7 @@
 use super::AgentEnvironment;
 use crate::adapters::Adapter;
 use crate::config::Settings;
+use counterfoil_contract::text::display_path;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ pub enum ProgramError {
         install: String,
     },
     /// The program does not run.
-    #[error("{} cannot be run: {why}", program.display())]
+    #[error("{} cannot be run: {why}", display_path(&program))]
     Broken {
         /// The path of the program.
         program: PathBuf,
@@ -59,7 +60,7 @@ pub enum ProgramError {
     /// The program is too old.
     #[error(
         "{} is version {version}, and at least {oldest} is needed; update it with `{install}`",
-        program.display()
+        display_path(&program)
     )]
     TooOld {
         /// The path of the program.
@@ -140,7 +141,7 @@ fn find(
         let program = environment.folder.join(program);
         return match std::path::absolute(&program) {
             Ok(path) if is_program(&path) => Ok(path),
-            _ => Err(missing(format!("{} is not a program", program.display()))),
+            _ => Err(missing(format!("{} is not a program", display_path(&program)))),
         };
     }
     let path = environment.variable("PATH").unwrap_or_default();

@@ -6,6 +6,7 @@ use super::chain::Digests;
 use super::error::{Error, Result};
 use super::keys::{CUT_OFF, Head, JournalKey, KeyStore};
 use super::schema::Reader;
+use counterfoil_contract::text::display_path;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -45,12 +46,12 @@ impl fmt::Display for Notice {
             Self::MissingKey { path, why } => write!(
                 formatter,
                 "the key of the journal, {}, cannot be read ({why}), so whether the journal was altered cannot be told",
-                path.display()
+                display_path(&path)
             ),
             Self::LostBefore { path, runs } => write!(
                 formatter,
                 "the journal {}, which had {runs} run{}, is gone; a new one was begun",
-                path.display(),
+                display_path(&path),
                 if *runs == 1 { "" } else { "s" }
             ),
         }
@@ -191,7 +192,7 @@ fn add_key(
         let runs = store.runs(earlier);
         if runs > 0 && !is_new {
             let what =
-                format!("{} is empty, although runs were recorded: {CUT_OFF}", path.display());
+                format!("{} is empty, although runs were recorded: {CUT_OFF}", display_path(&path));
             return Err(Error::Behind { what, record: store.index_path(folder) });
         }
         if runs > 0 {

@@ -17,6 +17,7 @@ use super::shell::{expand, is_assignment, read_line, without_variable};
 use super::tables::{has, is_subcommand, maker_files};
 use crate::config::CheckCommand;
 use crate::relative_path::below_top;
+use counterfoil_contract::text::display_path;
 use globset::Glob;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -157,7 +158,7 @@ impl Search<'_, '_> {
                 return None;
             }
             let content = (self.read)(path).unwrap_or_else(|why| {
-                let path = path.display();
+                let path = display_path(&path);
                 self.failure.get_or_insert_with(|| {
                     format!("it runs {path}, and how it was at the start cannot be read: {why}")
                 });

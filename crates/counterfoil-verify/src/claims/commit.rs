@@ -9,6 +9,7 @@ use super::path::ResolvedPath;
 use super::state::VerificationState;
 use super::{CommitsBefore, Refs, VerifyContext};
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
+use counterfoil_contract::text::display_path;
 use counterfoil_workspace::git::GitOutput;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -134,7 +135,10 @@ async fn look_up(
             .is_ok_and(|answer| answer.ok());
     if !is_repository {
         return Err(first_line(&head).unwrap_or_else(|| {
-            format!("{} is in no repository that git can read", state.resolver.folder().display())
+            format!(
+                "{} is in no repository that git can read",
+                display_path(&state.resolver.folder())
+            )
         }));
     }
     let input =

@@ -1,5 +1,6 @@
 //! Backs up files before protected content is restored over them: they may be somebody's work.
 
+use counterfoil_contract::text::display_path;
 use counterfoil_workspace::make_private_folder;
 use counterfoil_workspace::snapshot::Snapshotter;
 use std::io;
@@ -59,5 +60,5 @@ fn create_folder(backup: &Path) -> io::Result<PathBuf> {
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::other(format!("{} is full", backup.display())))
+    Err(io::Error::other(format!("{} is full", display_path(&backup))))
 }

@@ -4,6 +4,7 @@
 use super::{AttemptScope, backup};
 use crate::run_start::{config_at, config_files};
 use counterfoil_contract::claim::ClaimKind;
+use counterfoil_contract::text::display_path;
 use counterfoil_flow::ChangedFiles;
 use counterfoil_verify::claims::{CommitsBefore, Refs, VerifyConfig, WorkspaceView};
 use counterfoil_verify::config::NOISE;
@@ -84,7 +85,7 @@ impl WorkFolder {
 /// A process may have been killed while it ran a check with files from the start of the run.
 fn put_files_forward(tree: &mut Snapshotter, scope: &WorkFolder) {
     for (path, why) in put_forward(tree, &scope.put_back_file()) {
-        tracing::warn!(path = %path.display(), why, "a file is as when the run began");
+        tracing::warn!(path = %display_path(&path), why, "a file is as when the run began");
     }
 }
 

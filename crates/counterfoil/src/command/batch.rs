@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::{input, output};
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::policy::{Coerce, RepairPolicy, Truncated};
+use counterfoil_contract::text::display_path;
 use counterfoil_contract::{Contract, Framing, Policy, Registry, Report};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -63,10 +64,11 @@ pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
         Box::new(BufReader::new(std::io::stdin()))
     } else {
         if path.is_dir() {
-            bail!("{} is a folder; pass a file with one JSON object per line", path.display());
+            bail!("{} is a folder; pass a file with one JSON object per line", display_path(&path));
         }
         Box::new(BufReader::new(
-            std::fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?,
+            std::fs::File::open(path)
+                .with_context(|| format!("cannot open {}", display_path(&path)))?,
         ))
     };
     let mut out = output::json_stdout().buffered();

@@ -4,6 +4,7 @@ use crate::cli::{ClaimsCommand, StatsArgs, StatsFormat};
 use crate::exit::Exit;
 use crate::{output, render, state_folder};
 use anyhow::Result;
+use counterfoil_contract::text::display_path;
 use counterfoil_engine::journal::RunInfo;
 use counterfoil_engine::ledger::{Dimension, Ledger, Stats, Tally};
 use std::collections::BTreeSet;
@@ -70,7 +71,7 @@ fn count_claims(state: &Path, args: &StatsArgs, by: &[Dimension]) -> Result<(Tal
 }
 
 fn no_runs(state: &Path) -> String {
-    format!("there are no runs in {}, so there are no claims", state.display())
+    format!("there are no runs in {}, so there are no claims", display_path(&state))
 }
 
 fn is_selected(run: &RunInfo, args: &StatsArgs) -> bool {

@@ -14,6 +14,7 @@ use crate::source::{self, Source};
 use crate::{input, output, unpack};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
+use counterfoil_contract::text::display_path;
 use counterfoil_engine::{AgentAssignments, StartOptions};
 use counterfoil_flow::Budget;
 use plan::Plan;
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
     // It is in the demo's own repository, so that removing that one leaves nothing.
     let state = repo.join(STATE_FOLDER);
     std::fs::create_dir_all(&state)
-        .with_context(|| format!("cannot create {}", state.display()))?;
+        .with_context(|| format!("cannot create {}", display_path(&state)))?;
     unpack::write_files(&state, &[("script.yaml", &script)])?;
     let script_path = state.join("script.yaml");
 
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
     };
     let location = StateLocation { repo: None, state: Some(state.clone()) };
     let report = super::run::start_run(&state, options, &location, RunFormat::Human)
-        .with_context(|| format!("the demo in {} failed", repo.display()))?;
+        .with_context(|| format!("the demo in {} failed", display_path(&repo)))?;
 
     let as_planned = report.outcome == plan.ends;
     output::write_stderr(&render::demo::closing(&DemoReport {

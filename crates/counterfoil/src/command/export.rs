@@ -14,6 +14,7 @@ use counterfoil_agents::recording::{
 };
 use counterfoil_agents::redact::{RedactionLevel, Redactor};
 use counterfoil_contract::Contract;
+use counterfoil_contract::text::display_path;
 use counterfoil_engine::config::Config;
 use counterfoil_flow::{Bundle, Channel};
 use std::collections::BTreeMap;
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
         // The target is missing or empty. Renaming makes the export atomic.
         let _ = std::fs::remove_dir(&folder);
         std::fs::rename(&export.folder, &folder)
-            .with_context(|| format!("cannot write {}", folder.display()))?;
+            .with_context(|| format!("cannot write {}", display_path(&folder)))?;
         Ok(recording)
     }) {
         Ok(recording) => recording,
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
         counts,
         &folder,
     ));
-    output::write_stdout(&format!("{}\n", folder.display()))?;
+    output::write_stdout(&format!("{}\n", display_path(&folder)))?;
     Ok(Exit::Success)
 }
 
@@ -117,7 +118,7 @@ fn redactor(location: &StateLocation, ran_in: &Path) -> Result<Redactor> {
 
 /// Returns an error if the folder exists and is not empty.
 fn require_empty(folder: &Path) -> Result<()> {
-    let name = folder.display();
+    let name = display_path(&folder);
     match std::fs::read_dir(folder) {
         Ok(mut entries) => {
             if entries.next().is_some() {
@@ -215,7 +216,7 @@ impl Export {
         mut recording: Recording,
     ) -> Result<Recording> {
         std::fs::create_dir_all(&self.folder)
-            .with_context(|| format!("cannot create {}", self.folder.display()))?;
+            .with_context(|| format!("cannot create {}", display_path(&self.folder)))?;
         for (number, one) in gathered.iter().enumerate() {
             let attempt = self.attempt(number + 1, one)?;
             recording.attempts.push(attempt);
@@ -329,7 +330,7 @@ impl Export {
             {
                 let path = self.folder.join(&kept.file);
                 std::fs::write(&path, &text)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                    .with_context(|| format!("cannot write {}", display_path(&path)))?;
                 *kept = RecordedFile::from_bytes(&kept.file, text.as_bytes());
             }
         }
@@ -374,7 +375,7 @@ impl Export {
             .parent()
             .map_or(Ok(()), std::fs::create_dir_all)
             .and_then(|()| std::fs::write(&path, bytes));
-        written.with_context(|| format!("cannot write {}", path.display()))?;
+        written.with_context(|| format!("cannot write {}", display_path(&path)))?;
         self.files += 1;
         Ok(())
     }

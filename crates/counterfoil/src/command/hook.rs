@@ -11,6 +11,7 @@ use crate::{input, output, project};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Contract;
 use counterfoil_contract::shown::Shown;
+use counterfoil_contract::text::display_path;
 use counterfoil_process::MARKER;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Seek, SeekFrom};
@@ -150,7 +151,7 @@ fn bound_contract(
     let contract = project::contract(&id, &args.contracts, Some(home)).with_context(|| {
         format!(
             "cannot load the contract '{id}' of agent '{name}' in {}",
-            home.join(counterfoil_engine::config::FILE).display()
+            display_path(&home.join(counterfoil_engine::config::FILE))
         )
     })?;
     Ok(Some(contract))
@@ -167,9 +168,9 @@ fn message_from_transcript(event: Event, payload: &Payload) -> Result<String> {
         Event::SubagentStop => Speaker::Subagent(payload.agent_id.as_deref()),
     };
     let tail = read_tail(path)
-        .with_context(|| format!("cannot read the transcript {}", path.display()))?;
+        .with_context(|| format!("cannot read the transcript {}", display_path(&path)))?;
     last_message(&tail, speaker).with_context(|| {
-        format!("{} contains no message of the agent; nothing was checked", path.display())
+        format!("{} contains no message of the agent; nothing was checked", display_path(&path))
     })
 }
 

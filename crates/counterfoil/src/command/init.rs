@@ -8,6 +8,7 @@ use crate::init::{
 use crate::render::setup;
 use crate::{input, output, project};
 use anyhow::{Context, Result, anyhow, bail};
+use counterfoil_contract::text::display_path;
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
@@ -21,7 +22,7 @@ const MAX_ANSWER_BYTES: u64 = 64;
 pub(crate) fn run(args: &InitArgs) -> Result<Exit> {
     let root = input::repository(args.repo.as_deref())?;
     if !root.is_dir() {
-        bail!("{} is not a folder; name a repository with --repo DIR", root.display());
+        bail!("{} is not a folder; name a repository with --repo DIR", display_path(&root));
     }
     let (record, recorded) = read_record(&root)?;
     if args.undo {
@@ -75,7 +76,10 @@ fn write_plan(root: &Path, plan: &Plan) -> Result<()> {
 
 fn undo(args: &InitArgs, root: &Path, record: &InitRecord, recorded: Option<&str>) -> Result<Exit> {
     if record.changes.is_empty() {
-        output::write_stderr(&format!("nothing to undo: {} has no {RECORD}\n", root.display()));
+        output::write_stderr(&format!(
+            "nothing to undo: {} has no {RECORD}\n",
+            display_path(&root)
+        ));
         return Ok(Exit::Success);
     }
     let (undone, remaining) = undo_in_memory(root, record);

@@ -7,6 +7,7 @@ use crate::{input, state_folder};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::submissions::SessionFile;
 use counterfoil_contract::Contract;
+use counterfoil_contract::text::display_path;
 use counterfoil_engine::config::{Config, FILE};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<Exit> {
         Some(path) => {
             let session = SessionFile::load(path)?;
             let contract = Contract::compile(session.contract).with_context(|| {
-                format!("cannot compile the contract of session {}", path.display())
+                format!("cannot compile the contract of session {}", display_path(&path))
             })?;
             let names = session.checks.iter().flat_map(|checks| checks.names.clone()).collect();
             let tools = SubmissionTools::for_attempt(

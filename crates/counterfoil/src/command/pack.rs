@@ -7,6 +7,7 @@ use crate::report::pack::{AgentReport, InputReport, MachineStates, PackReport, W
 use crate::source::{self, Source};
 use crate::{output, unpack};
 use anyhow::{Context, Result};
+use counterfoil_contract::text::display_path;
 use counterfoil_flow::{Access, Machine, Workflow};
 use counterfoil_packs::Pack;
 use serde_json::{Value, json};
@@ -93,7 +94,7 @@ fn states(machine: &Machine) -> MachineStates {
 fn eject(pack: &'static Pack, folder: &Path, force: bool) -> Result<Exit> {
     if force {
         std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create the folder {}", folder.display()))?;
+            .with_context(|| format!("cannot create the folder {}", display_path(&folder)))?;
     } else {
         unpack::create_empty_folder(folder, "choose another, or overwrite with --force")?;
     }
@@ -104,7 +105,7 @@ fn eject(pack: &'static Pack, folder: &Path, force: bool) -> Result<Exit> {
         pack.name(),
         files.len(),
         demo,
-        &folder.display().to_string(),
+        &display_path(&folder),
     ));
     Ok(Exit::Success)
 }

@@ -12,6 +12,7 @@ use case::{Case, NewOutcome};
 use counterfoil_agents::adapters::{adapter, adapters};
 use counterfoil_agents::recording::{Attempt, ReplayedReply, differences, replay_attempt};
 use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::text::display_path;
 use counterfoil_contract::{Contract, Definition, Registry};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
         }
     }
     if all.is_empty() {
-        let paths: Vec<String> = args.paths.iter().map(|path| path.display().to_string()).collect();
+        let paths: Vec<String> = args.paths.iter().map(|path| display_path(&path)).collect();
         bail!(
             "there is nothing to replay in {}; pass a recording (see `counterfoil export`) or transcripts",
             paths.join(", ")

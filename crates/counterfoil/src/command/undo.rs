@@ -5,6 +5,7 @@ use crate::exit::Exit;
 use crate::{output, person, render, state_folder};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::text::display_path;
 use counterfoil_workspace::workspaces::MergeRecordState;
 use std::collections::BTreeSet;
 
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
         } else {
             "the changes were already undone"
         };
-        output::write_stderr(&format!("nothing to undo in {}: {reason}\n", repo.display()));
+        output::write_stderr(&format!("nothing to undo in {}: {reason}\n", display_path(&repo)));
         return Ok(Exit::Success);
     }
     let undone = workspaces.undo(&run, workspace)?;

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     let mut base = base.map_err(|why| {
         anyhow!(
             "{why}; set --base to the revision in {} from which the agent started: HEAD, a branch or a commit",
-            folder.display()
+            display_path(&folder)
         )
     })?;
     let ContractsThen { contract, folders, note, _copies } = contracts_then(args, &mut base)?;
@@ -94,7 +94,7 @@ fn contracts_then(args: &VerifyArgs, base: &mut RevisionBaseline) -> Result<Cont
     let mut copies = Vec::new();
     let mut then = |path: &Path| -> Result<PathBuf> {
         let earlier = base.earlier_files(path, input::is_contract_file).with_context(|| {
-            format!("the contracts in {} cannot be read as in {}", path.display(), args.base)
+            format!("the contracts in {} cannot be read as in {}", display_path(&path), args.base)
         })?;
         let path = earlier.as_ref().map_or(path, |earlier| &earlier.path).to_owned();
         copies.extend(earlier);

@@ -5,6 +5,7 @@ use super::{Diagnosis, Finding, Level, Program, State};
 use counterfoil_agents::adapters::Server;
 use counterfoil_agents::environment::installed::{ProgramError, VersionFit};
 use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::text::display_path;
 use counterfoil_engine::config::{Agents, Channel};
 use counterfoil_process::Containment;
 use counterfoil_process::contain::{Kind, Support};
@@ -221,15 +222,15 @@ fn check_repository(probe: &Probe, findings: &mut Vec<Finding>, passed: &mut Vec
         )),
     }
     if probe.writable {
-        passed.push(format!("state: {}", state.display()));
+        passed.push(format!("state: {}", display_path(&state)));
     } else {
         findings.push(finding(
             Level::Fail,
             "state",
-            format!("{} is not writable", state.display()),
+            format!("{} is not writable", display_path(&state)),
             format!(
                 "`chmod u+w {}`, or choose another state folder with --state DIR",
-                probe.repo.display()
+                display_path(&probe.repo)
             ),
         ));
     }
@@ -239,9 +240,9 @@ fn check_repository(probe: &Probe, findings: &mut Vec<Finding>, passed: &mut Vec
             "state",
             format!(
                 "{} is writable by every user, who can change the inputs and results of agents",
-                folder.display()
+                display_path(&folder)
             ),
-            format!("`chmod o-w {}`", folder.display()),
+            format!("`chmod o-w {}`", display_path(&folder)),
         ));
     }
     match probe.containment {

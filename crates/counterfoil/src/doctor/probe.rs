@@ -8,6 +8,7 @@ use counterfoil_agents::adapters::{Adapter, Server, adapters};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_agents::environment::installed;
 use counterfoil_agents::environment::installed::{Installed, ProgramError};
+use counterfoil_contract::text::display_path;
 use counterfoil_engine::config::{Channel, Config, FILE};
 use counterfoil_flow::Access;
 use counterfoil_process::contain::{Availability, Launcher};
@@ -177,7 +178,7 @@ fn user_settings() -> Option<(String, Value)> {
     let folder =
         variable("CLAUDE_CONFIG_DIR").or_else(|| Some(variable("HOME")?.join(".claude")))?;
     let value = read_json(&folder, "settings.json", &mut Vec::new())?;
-    Some((folder.join("settings.json").display().to_string(), value))
+    Some((display_path(&folder.join("settings.json")), value))
 }
 
 fn read_json(folder: &Path, file: &str, invalid_json: &mut Vec<(String, String)>) -> Option<Value> {

@@ -4,6 +4,7 @@
 use super::BlockHistory;
 use crate::digest;
 use anyhow::{Context, Result, bail};
+use counterfoil_contract::text::display_path;
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -35,12 +36,13 @@ impl HistoryStore {
     /// Opens and locks the history of an agent. The folder is created if it does not exist.
     pub(crate) fn open(folder: &Path, session: &str, agent: &str) -> Result<Self> {
         create_private_folder(folder)
-            .with_context(|| format!("cannot create the folder {}", folder.display()))?;
+            .with_context(|| format!("cannot create the folder {}", display_path(&folder)))?;
         let path = folder.join(file_name(session, agent));
         if !path.exists() {
             remove_stale(folder);
         }
-        let file = open_locked(&path).with_context(|| format!("cannot open {}", path.display()))?;
+        let file =
+            open_locked(&path).with_context(|| format!("cannot open {}", display_path(&path)))?;
         Ok(Self { file, path })
     }
 
@@ -67,7 +69,7 @@ impl HistoryStore {
             self.file.seek(SeekFrom::Start(0))?;
             self.file.write_all(&bytes)
         };
-        write().with_context(|| format!("cannot write {}", self.path.display()))
+        write().with_context(|| format!("cannot write {}", display_path(&self.path)))
     }
 }
 

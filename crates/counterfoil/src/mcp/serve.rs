@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use counterfoil_agents::adapters;
 use counterfoil_agents::check_service::CheckService;
 use counterfoil_agents::submissions::{Submission, append};
+use counterfoil_contract::text::display_path;
 use counterfoil_engine::journal::make_folder;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
@@ -36,7 +37,7 @@ impl SubmissionStore {
             Self::File(path) => path.clone(),
             Self::Folder(folder) => {
                 make_folder(folder)
-                    .map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
+                    .map_err(|error| format!("cannot create {}: {error}", display_path(&folder)))?;
                 folder.join("submissions.jsonl")
             }
         };

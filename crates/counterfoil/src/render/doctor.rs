@@ -5,11 +5,12 @@ use super::text::pluralize;
 use crate::doctor::{Diagnosis, Finding, Level, Program, State};
 use counterfoil_agents::adapters::Server;
 use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::text::display_path;
 use std::fmt::Write as _;
 
 /// Problems first, then programs, then checks that passed.
 pub(crate) fn diagnosis(diagnosis: &Diagnosis, style: Style) -> String {
-    let mut text = format!("in {}\n", diagnosis.repo.display());
+    let mut text = format!("in {}\n", display_path(&diagnosis.repo));
     if !diagnosis.findings.is_empty() {
         text.push_str("\nproblems\n");
         diagnosis.findings.iter().for_each(|finding| text.push_str(&problem(finding, style)));

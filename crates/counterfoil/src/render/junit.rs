@@ -5,7 +5,7 @@ use super::replay::difference_line;
 use crate::gate::{GatedClaim, Level};
 use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_contract::text::{Form, neutralize};
+use counterfoil_contract::text::{Form, escape_control, neutralize};
 use counterfoil_contract::{Report, Status};
 use quick_junit::{
     NonSuccessKind, Report as JunitReport, SerializeError, TestCase, TestCaseStatus, TestSuite,
@@ -93,7 +93,7 @@ pub(crate) fn replay(reports: &[ReplayReport]) -> Result<String, SerializeError>
             }
             Comparison::Broken { problem } => {
                 let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-                status.set_type("broken").set_message(visible(problem));
+                status.set_type("broken").set_message(escape_control(problem));
                 status
             }
             Comparison::New if !report.updated => skipped("no outcome was recorded"),
@@ -107,14 +107,14 @@ pub(crate) fn replay(reports: &[ReplayReport]) -> Result<String, SerializeError>
 }
 
 fn case(class: &str, name: &str, status: TestCaseStatus) -> TestCase {
-    let mut case = TestCase::new(visible(name), status);
-    case.set_classname(visible(class));
+    let mut case = TestCase::new(escape_control(name), status);
+    case.set_classname(escape_control(class));
     case
 }
 
 fn failure(kind: &str, message: &str, description: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-    status.set_type(visible(kind)).set_message(visible(message));
+    status.set_type(escape_control(kind)).set_message(escape_control(message));
     if !description.is_empty() {
         status.set_description(visible(description));
     }
@@ -123,7 +123,7 @@ fn failure(kind: &str, message: &str, description: &str) -> TestCaseStatus {
 
 fn skipped(message: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
-    status.set_message(visible(message));
+    status.set_message(escape_control(message));
     status
 }
 
@@ -138,7 +138,7 @@ fn serialize(
     name: &str,
     cases: impl IntoIterator<Item = TestCase>,
 ) -> Result<String, SerializeError> {
-    let mut suite = TestSuite::new(visible(name));
+    let mut suite = TestSuite::new(escape_control(name));
     suite.add_test_cases(cases);
     let mut report = JunitReport::unnamed();
     report.add_test_suite(suite);

@@ -3,13 +3,14 @@
 use super::color::Color;
 use crate::init::Survey;
 use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::text::display_path;
 use similar::TextDiff;
 use std::fmt::Write as _;
 use std::path::Path;
 
 /// What was found in the project.
 pub(crate) fn survey(root: &Path, survey: &Survey) -> String {
-    let mut text = format!("in {}\n", root.display());
+    let mut text = format!("in {}\n", display_path(&root));
     let agents: Vec<&str> = survey.subagents.named.keys().map(String::as_str).collect();
     let mut line = |name: &str, values: &[&str]| {
         let (some, more) = values.split_at(values.len().min(8));

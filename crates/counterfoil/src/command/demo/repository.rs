@@ -3,6 +3,7 @@
 
 use crate::unpack::{self, FileToWrite};
 use anyhow::{Context, Result, bail};
+use counterfoil_contract::text::display_path;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -54,7 +55,7 @@ pub(super) fn create_folder(pack: &str, keep: Option<&Path>) -> Result<PathBuf> 
                 .keep()
         }
     };
-    folder.canonicalize().with_context(|| format!("cannot open {}", folder.display()))
+    folder.canonicalize().with_context(|| format!("cannot open {}", display_path(&folder)))
 }
 
 /// Initializes the repository with one commit of `files`, and `changes` that are not committed.
@@ -99,7 +100,7 @@ fn git(repo: &Path, arguments: &[&str]) -> Result<()> {
         .context("cannot start git")?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        bail!("`git {}` failed in {}: {}", arguments.join(" "), repo.display(), stderr.trim());
+        bail!("`git {}` failed in {}: {}", arguments.join(" "), display_path(&repo), stderr.trim());
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use counterfoil_agents::recording::{
     Attempt, FILE, RecordedFile, RecordedOutput, Recording, Reply, VERSION, detect_programs,
 };
 use counterfoil_contract::Definition;
+use counterfoil_contract::text::display_path;
 use counterfoil_workspace::atomic_write;
 use counterfoil_workspace::path::is_strictly_inside;
 use serde::{Deserialize, Serialize};
@@ -70,7 +71,7 @@ pub(super) fn load(found: &Found, agent: Option<&str>) -> Option<Source> {
             let case = match load_transcript(path, agent) {
                 Ok(case) => Ok(case),
                 Err(TranscriptError::UnknownProgram) if !named => return None,
-                Err(why) => Err((path.display().to_string(), why.message())),
+                Err(why) => Err((display_path(&path), why.message())),
             };
             Some(Source { origin: Origin::Transcript { path: path.clone() }, cases: vec![case] })
         }
@@ -86,12 +87,12 @@ fn load_recording(folder: &Path) -> Source {
         Err(why) => {
             return Source {
                 origin: Origin::Unreadable,
-                cases: vec![Err((path.display().to_string(), why))],
+                cases: vec![Err((display_path(&path), why))],
             };
         }
     };
     let cases = recording.attempts.iter().map(|attempt| {
-        let name = format!("{}: {}", folder.display(), attempt.name());
+        let name = format!("{}: {}", display_path(&folder), attempt.name());
         load_attempt(folder, attempt, &recording.contracts, &name).map_err(|why| (name, why))
     });
     let cases = cases.collect();
@@ -184,7 +185,7 @@ fn load_transcript(path: &Path, agent: Option<&str>) -> Result<Case, TranscriptE
     };
     let meta = match read_beside(META)? {
         Some(bytes) => serde_json::from_slice::<Value>(&bytes).map_err(|error| {
-            other(format!("cannot parse {}: {error}", beside(path, META).display()))
+            other(format!("cannot parse {}: {error}", display_path(&beside(path, META))))
         })?,
         None => Value::Null,
     };
@@ -194,7 +195,10 @@ fn load_transcript(path: &Path, agent: Option<&str>) -> Result<Case, TranscriptE
     let prompt = meta.get("stdin").and_then(Value::as_str).unwrap_or_default();
     let (attempt, text) = match read_beside(OUTCOME)? {
         Some(bytes) => parse_outcome(&bytes).map_err(|why| {
-            other(format!("{}: {why}; restore or remove the file", beside(path, OUTCOME).display()))
+            other(format!(
+                "{}: {why}; restore or remove the file",
+                display_path(&beside(path, OUTCOME))
+            ))
         })?,
         None => (attempt_without_outcome(program.as_deref(), &meta), None),
     };
@@ -205,7 +209,7 @@ fn load_transcript(path: &Path, agent: Option<&str>) -> Result<Case, TranscriptE
         &errors,
         &submissions,
     );
-    let name = path.display().to_string();
+    let name = display_path(&path);
     Ok(Case { name, attempt, outputs: vec![output], texts: vec![text], definition: None })
 }
 
@@ -328,21 +332,23 @@ fn update_recording(
 }
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    atomic_write(path, bytes).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    atomic_write(path, bytes)
+        .map_err(|error| format!("cannot write {}: {error}", display_path(&path)))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let read_error = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
+    let read_error =
+        |error: std::io::Error| format!("cannot read {}: {error}", display_path(&path));
     // Anything but a regular file, such as a pipe, could block.
     if !std::fs::metadata(path).map_err(read_error)?.is_file() {
-        return Err(format!("{} is not a regular file", path.display()));
+        return Err(format!("{} is not a regular file", display_path(&path)));
     }
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
         .map_err(read_error)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("{} is larger than {MAX_FILE_BYTES} bytes", path.display()));
+        return Err(format!("{} is larger than {MAX_FILE_BYTES} bytes", display_path(&path)));
     }
     Ok(bytes)
 }

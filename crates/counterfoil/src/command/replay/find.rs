@@ -1,6 +1,7 @@
 //! Finds recordings and transcripts in the paths on the command line.
 
 use counterfoil_agents::recording::FILE;
+use counterfoil_contract::text::display_path;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +48,7 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<SearchResult, String> {
     let mut result = SearchResult::default();
     for path in paths {
         let meta = std::fs::metadata(path)
-            .map_err(|error| format!("cannot open {}: {error}", path.display()))?;
+            .map_err(|error| format!("cannot open {}: {error}", display_path(&path)))?;
         if meta.is_dir() {
             result.walk(path);
             continue;
@@ -84,7 +85,7 @@ impl SearchResult {
             let entries = match std::fs::read_dir(&folder) {
                 Ok(entries) => entries,
                 Err(error) => {
-                    self.notes.push(format!("cannot read {}: {error}", folder.display()));
+                    self.notes.push(format!("cannot read {}: {error}", display_path(&folder)));
                     continue;
                 }
             };
@@ -93,7 +94,7 @@ impl SearchResult {
                 if self.examined > MAX_ENTRIES {
                     self.notes.push(format!(
                         "there are more than {MAX_ENTRIES} files; the rest of {} is skipped; pass a smaller folder",
-                        top.display()
+                        display_path(&top)
                     ));
                     return;
                 }
@@ -104,12 +105,14 @@ impl SearchResult {
                     } else {
                         self.notes.push(format!(
                             "{} is skipped: it is nested too deeply",
-                            path.display()
+                            display_path(&path)
                         ));
                     }
                 } else if kind.is_symlink() && path.is_dir() {
-                    self.notes
-                        .push(format!("{} is skipped: it is a link to a folder", path.display()));
+                    self.notes.push(format!(
+                        "{} is skipped: it is a link to a folder",
+                        display_path(&path)
+                    ));
                 } else if is_transcript(&path) && path.is_file() {
                     self.found.insert(Found::Transcript { path, named: false });
                 }

@@ -33,15 +33,18 @@ fn yaml(ending: &str) -> String {
     format!("\"{}{ending}\"", EVIL.chars().map(escape).collect::<String>())
 }
 
-/// The name of a file that is poisoned.
+/// What would look like a line of the program's own.
+pub(super) const FORGED: &str = "FORGED";
+
+/// The name of a file that is poisoned. It has two lines.
 pub(super) fn named(ending: &str) -> String {
-    format!("{EVIL}{ending}")
+    format!("{EVIL}\n{FORGED}{ending}")
 }
 
 /// A reply with poisoned keys and values.
 #[allow(clippy::needless_pass_by_value, reason = "it is always a literal")]
 pub(super) fn reply(ok: Value) -> String {
-    let reply = json!({"ok": ok, "note": EVIL, EVIL: EVIL, "files": [EVIL, named("/a.rs")]});
+    let reply = json!({"ok": ok, "note": named(""), EVIL: EVIL, "files": [EVIL, named("/a.rs")]});
     format!("{EVIL}\n{reply}\n")
 }
 
@@ -88,7 +91,7 @@ pub(super) fn project() -> TestProject {
              \x20 failed: {{ end: failed, reason: {reason} }}\n\
              \x20 done: {{ end: done }}\n\
              artifacts:\n  - {{ path: {artifact}, template: {evil} }}\n",
-            prompt = yaml(".md"),
+            prompt = yaml(&format!("\\n{FORGED}.md")),
             command = evil.replacen('"', "\"printf '%s' '", 1).trim_end_matches('"').to_owned() + "' | tee /dev/stderr\"",
             reason = format!("'{}'", evil),
             artifact = evil.replacen('"', "\"out/", 1),
