@@ -19,6 +19,7 @@ mod platform;
 mod process_tree;
 mod run;
 mod scan;
+mod signalling;
 mod timeout;
 mod unended;
 mod watchdog;

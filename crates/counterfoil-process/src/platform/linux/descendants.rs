@@ -7,13 +7,13 @@ use super::orphans;
 use super::rlimit_tag::RlimitTag;
 use super::table::{environment_contains, process_ids, variable};
 use crate::membership::{
-    FirstSeen, Id, KnownProcess, Marked, Members, Membership, Process, SignalResult, State,
-    Supervisor, Table, Target,
+    FirstSeen, KnownProcess, Marked, Members, Membership, Process, SignalResult, State, Supervisor,
+    Table, Target,
 };
 use crate::own_children;
 use crate::scan::ScanResult;
-use rustix::process::{Pid, Signal, getpid, getuid, kill_process_group};
-use std::collections::HashSet;
+use crate::signalling::{Signalled, signal_group};
+use rustix::process::{Signal, getpid, getuid};
 
 /// The set of processes that belong to a child or carry a marker.
 #[derive(Debug)]
@@ -25,10 +25,7 @@ pub(crate) struct ProcessSet {
     tag: RlimitTag,
     /// The control groups of the child or marker.
     cgroup: CgroupScope,
-    /// The processes that received SIGTERM.
-    terminated: HashSet<Id>,
-    killed: HashSet<Id>,
-    denied: HashSet<Id>,
+    signalled: Signalled,
     buffer: Vec<u8>,
 }
 
@@ -79,9 +76,7 @@ impl ProcessSet {
             variable: variable(marker),
             tag: RlimitTag::for_marker(marker),
             cgroup,
-            terminated: HashSet::new(),
-            killed: HashSet::new(),
-            denied: HashSet::new(),
+            signalled: Signalled::default(),
             buffer: Vec::new(),
         }
     }
@@ -93,7 +88,7 @@ impl ProcessSet {
 
     /// How many processes were killed, not counting the child itself.
     pub(crate) fn killed(&self) -> usize {
-        self.killed.len()
+        self.signalled.killed()
     }
 
     /// Whether it is certain that a child that has exited left no process. Cheaper than a scan, and
@@ -118,7 +113,7 @@ impl ProcessSet {
             Ok(table) => table,
             Err(error) => {
                 tracing::warn!(%error, "cannot read /proc; only the process group is signalled");
-                self.signal_group(signal);
+                signal_group(self.membership.target, signal);
                 return ScanResult { alive: 0, settled: true };
             }
         };
@@ -135,37 +130,13 @@ impl ProcessSet {
         settled &= !table.moved;
         settled &= !self.reap(&table);
         self.membership.remember(&table, &members);
-        let mut alive = 0;
-        for process in members {
-            let strange = self.membership.target == Target::Marker
-                && process.user() != Some(self.membership.supervisor.user);
-            if process.state == State::Dead || strange || self.denied.contains(&process.id) {
-                continue;
-            }
-            alive += 1;
-            let Some(signal) = signal else { continue };
-            // A process that is exiting was not left behind. SIGTERM is sent once: some programs
-            // treat a second one as a request to abort.
-            let terminated = signal == Signal::TERM && !self.terminated.insert(process.id);
-            if process.state == State::Exiting || terminated {
-                continue;
-            }
-            match process.signal(signal) {
-                SignalResult::Sent if self.counts(signal, process.id.pid) => {
-                    self.killed.insert(process.id);
-                }
-                SignalResult::Sent | SignalResult::Gone => {}
-                SignalResult::Denied => {
-                    tracing::warn!(
-                        pid = process.id.pid,
-                        "a descendant runs as another user and cannot be signalled"
-                    );
-                    self.denied.insert(process.id);
-                    crate::unended::remember([process.id.pid]);
-                    alive -= 1;
-                }
-            }
-        }
+        let mut alive = self.signalled.signal(
+            members,
+            self.membership.target,
+            signal,
+            |process| process.user() == Some(user),
+            Process::signal,
+        );
         if signal == Some(Signal::KILL) {
             self.cgroup.kill();
             // A child that is killed while it is added to its group may have just started a process
@@ -177,22 +148,6 @@ impl ProcessSet {
             }
         }
         ScanResult { alive, settled }
-    }
-
-    /// Whether a process that received a signal counts as killed: in a sweep always, in a process
-    /// tree if it needed SIGKILL.
-    fn counts(&self, signal: Signal, pid: i32) -> bool {
-        self.membership.target == Target::Marker
-            || (signal == Signal::KILL && self.membership.target != Target::Child(pid))
-    }
-
-    fn signal_group(&self, signal: Option<Signal>) {
-        if let (Target::Child(pid), Some(signal)) = (self.membership.target, signal)
-            && let Some(group) = Pid::from_raw(pid)
-            && let Err(error) = kill_process_group(group, signal)
-        {
-            tracing::debug!(%error, "the process group cannot be signalled");
-        }
     }
 
     /// Orphans that belong to this child although nothing marks them: it started them before it was
@@ -261,7 +216,7 @@ impl ProcessSet {
                 && process.signal(Signal::KILL) == SignalResult::Sent
             {
                 self.membership.known.entry(process.id).or_insert(FirstSeen::AsOurChild);
-                self.killed.insert(process.id);
+                self.signalled.add_killed(process.id);
             }
         }
     }

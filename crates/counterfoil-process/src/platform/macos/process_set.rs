@@ -5,11 +5,11 @@
 use super::Machine;
 use crate::MARKER;
 use crate::membership::{
-    KnownProcess, Marked, Members, Membership, Process, SignalResult, State, Supervisor, Table,
-    Target,
+    Id, KnownProcess, Marked, Members, Membership, Process, SignalResult, Supervisor, Table, Target,
 };
 use crate::scan::ScanResult;
-use rustix::process::{Pid, Signal, getpid, getuid, kill_process_group};
+use crate::signalling::{Signalled, signal_group};
+use rustix::process::{Signal, getpid, getuid};
 use std::collections::HashSet;
 use std::io;
 
@@ -33,10 +33,7 @@ pub(crate) struct ProcessSet<S = Machine> {
     membership: Membership,
     /// The marker as it appears in an environment.
     variable: Vec<u8>,
-    /// The processes that received SIGTERM.
-    terminated: HashSet<crate::membership::Id>,
-    killed: HashSet<crate::membership::Id>,
-    denied: HashSet<crate::membership::Id>,
+    signalled: Signalled,
 }
 
 impl ProcessSet {
@@ -58,9 +55,7 @@ impl<S: ProcessSource> ProcessSet<S> {
             source,
             membership: Membership::new(target, supervisor),
             variable: format!("{MARKER}={marker}").into_bytes(),
-            terminated: HashSet::new(),
-            killed: HashSet::new(),
-            denied: HashSet::new(),
+            signalled: Signalled::default(),
         }
     }
 
@@ -99,7 +94,7 @@ impl<S: ProcessSource> ProcessSet<S> {
 
     /// How many processes were killed, not counting the child itself.
     pub(crate) fn killed(&self) -> usize {
-        self.killed.len()
+        self.signalled.killed()
     }
 
     /// Whether it is certain that no process is left. Without a scan it never is: nobody adopts
@@ -117,7 +112,7 @@ impl<S: ProcessSource> ProcessSet<S> {
             Ok(table) => table,
             Err(error) => {
                 tracing::warn!(%error, "cannot read the processes; only the process group is signalled");
-                self.signal_group(signal);
+                signal_group(self.membership.target, signal);
                 return ScanResult { alive: 0, settled: true };
             }
         };
@@ -130,53 +125,20 @@ impl<S: ProcessSource> ProcessSet<S> {
         let Members { processes, mut settled } =
             membership.members(&table, &HashSet::new(), is_marked);
         settled &= !membership.remember(&table, &processes) && !table.moved;
-        let mut alive = 0;
-        for process in processes {
-            let strange = self.membership.target == Target::Marker
-                && self.source.user(&process) != Some(user);
-            if process.state == State::Dead || strange || self.denied.contains(&process.id) {
-                continue;
-            }
-            alive += 1;
-            let Some(signal) = signal else { continue };
-            // SIGTERM is sent once: some programs treat a second one as a request to abort.
-            let terminated = signal == Signal::TERM && !self.terminated.insert(process.id);
-            if process.state == State::Exiting || terminated {
-                continue;
-            }
-            match self.source.signal(&process, signal) {
-                SignalResult::Sent if self.counts(signal, process.id.pid) => {
-                    self.killed.insert(process.id);
-                }
-                SignalResult::Sent | SignalResult::Gone => {}
-                SignalResult::Denied => {
-                    tracing::warn!(
-                        pid = process.id.pid,
-                        "a descendant runs as another user and cannot be signalled"
-                    );
-                    self.denied.insert(process.id);
-                    crate::unended::remember([process.id.pid]);
-                    alive -= 1;
-                }
-            }
-        }
+        // Users are those of the table; sending reads processes anew.
+        let ours: HashSet<Id> = processes
+            .iter()
+            .filter(|process| self.source.user(process) == Some(user))
+            .map(|process| process.id)
+            .collect();
+        let alive = self.signalled.signal(
+            processes,
+            self.membership.target,
+            signal,
+            |process| ours.contains(&process.id),
+            |process, signal| self.source.signal(process, signal),
+        );
         ScanResult { alive, settled }
-    }
-
-    /// Whether a process that received a signal counts as killed: in a sweep always, in a process
-    /// tree if it needed SIGKILL.
-    fn counts(&self, signal: Signal, pid: i32) -> bool {
-        let target = self.membership.target;
-        target == Target::Marker || (signal == Signal::KILL && target != Target::Child(pid))
-    }
-
-    fn signal_group(&self, signal: Option<Signal>) {
-        if let (Target::Child(pid), Some(signal)) = (self.membership.target, signal)
-            && let Some(group) = Pid::from_raw(pid)
-            && let Err(error) = kill_process_group(group, signal)
-        {
-            tracing::debug!(%error, "the process group cannot be signalled");
-        }
     }
 }
 
