@@ -11,6 +11,7 @@ use crate::expr::Type;
 use crate::expr::{Expr, Expression};
 use crate::policy::{Framing, Policy, UnknownFields};
 use crate::problem::LoadError;
+use crate::schema::SchemaValidator;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ pub struct Contract {
     pub(crate) definition: Definition,
     pub(crate) reference: String,
     pub(crate) schema: Value,
-    pub(crate) validator: jsonschema::Validator,
+    pub(crate) validator: SchemaValidator,
     pub(crate) ty: Type,
     pub(crate) attempt_keys: AttemptKeys,
     #[cfg(feature = "rules")]
@@ -45,7 +46,7 @@ pub(crate) struct FilledFields {
     #[cfg(feature = "rules")]
     pub(crate) fields: Vec<FilledField>,
     /// The schema in which the fields are optional.
-    pub(crate) relaxed: jsonschema::Validator,
+    pub(crate) relaxed: SchemaValidator,
     /// The schema, the type and the examples without the fields.
     pub(crate) schema: Value,
     pub(crate) ty: Type,
@@ -188,7 +189,7 @@ impl Contract {
         self.filled.is_some()
     }
 
-    pub(crate) fn validator(&self) -> &jsonschema::Validator {
+    pub(crate) fn validator(&self) -> &SchemaValidator {
         &self.validator
     }
 

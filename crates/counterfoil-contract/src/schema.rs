@@ -1,10 +1,53 @@
 //! Compiles a JSON Schema within limits: nothing is fetched, patterns run in linear time, and a
 //! schema whose validation would not end is rejected.
 
+mod parts;
+
+pub(crate) use parts::{ROOT_PART, part_of};
+
 use crate::code::Code;
 use crate::problem::Problem;
 use jsonschema::{Draft, PatternOptions, Validator};
+use parts::Division;
 use serde_json::{Value, json};
+use std::fmt;
+
+/// A compiled schema.
+pub(crate) struct SchemaValidator {
+    validator: Validator,
+    listing: Listing,
+}
+
+/// How the errors of a value are listed.
+pub(crate) enum Listing {
+    /// By the validator, all at once.
+    Whole,
+    /// By this validator, part by part.
+    Parts(Box<Validator>),
+    /// Not at all: only whether a value is valid is known.
+    Unlisted,
+}
+
+impl fmt::Debug for SchemaValidator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SchemaValidator")
+    }
+}
+
+impl SchemaValidator {
+    /// Whether a value satisfies the schema.
+    pub(crate) fn is_valid(&self, value: &Value) -> bool {
+        self.validator.is_valid(value)
+    }
+
+    pub(crate) fn whole(&self) -> &Validator {
+        &self.validator
+    }
+
+    pub(crate) fn listing(&self) -> &Listing {
+        &self.listing
+    }
+}
 
 /// The memory limit of a compiled pattern.
 const PATTERN_BYTES: usize = 1 << 20;
@@ -82,7 +125,7 @@ pub(crate) fn is_closable(schema: &Value) -> bool {
 }
 
 /// Compiles a schema. A reference to another document or an endless reference is a problem.
-pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
+pub(crate) fn build_validator(schema: &Value) -> Result<SchemaValidator, Problem> {
     if let Some((place, reference)) = outside_reference(schema) {
         return Err(Problem::new(
             Code::RemoteReference,
@@ -110,6 +153,24 @@ pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
         }
         None => {}
     }
+    let validator = compile(schema).map_err(|error| {
+        Problem::new(
+            Code::BadSchema,
+            &format!("schema{}", error.instance_path()),
+            error.to_string(),
+            "see JSON Schema 2020-12; patterns may not look around or back",
+        )
+    })?;
+    let listing = match parts::divide(schema) {
+        Division::Whole => Listing::Whole,
+        Division::Parts(parts) => compile(&parts)
+            .map_or(Listing::Unlisted, |validator| Listing::Parts(Box::new(validator))),
+        Division::Unlisted => Listing::Unlisted,
+    };
+    Ok(SchemaValidator { validator, listing })
+}
+
+fn compile(schema: &Value) -> Result<Validator, jsonschema::ValidationError<'_>> {
     jsonschema::options()
         .with_draft(Draft::Draft202012)
         .should_validate_formats(true)
@@ -120,14 +181,6 @@ pub(crate) fn build_validator(schema: &Value) -> Result<Validator, Problem> {
         )
         .offline()
         .build(schema)
-        .map_err(|error| {
-            Problem::new(
-                Code::BadSchema,
-                &format!("schema{}", error.instance_path()),
-                error.to_string(),
-                "see JSON Schema 2020-12; patterns may not look around or back",
-            )
-        })
 }
 
 /// Makes a schema accept null; returns false if it did already.

@@ -7,6 +7,7 @@ mod failure;
 #[cfg(feature = "rules")]
 mod filled;
 mod findings;
+mod listing;
 mod pointer_set;
 #[cfg(feature = "rules")]
 mod rules;
@@ -169,10 +170,9 @@ pub(crate) fn validate(
     if !valid {
         let errors = if max_errors > MAX_SCHEMA_ERRORS {
             found.leave_out_values(walk::count_values(&value));
-            schema_error::flatten_errors(validator.validate(&value).err())
+            listing::first_error(validator, &value)
         } else {
-            known_errors
-                .unwrap_or_else(|| schema_error::flatten_errors(validator.iter_errors(&value)))
+            known_errors.unwrap_or_else(|| listing::errors(validator, &value))
         };
         // What could not be read is reported once.
         let unread = found.pointers();

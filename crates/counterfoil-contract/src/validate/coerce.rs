@@ -2,7 +2,8 @@
 //! another one: an absolute path inside the workspace, a line 0. They are driven by validation errors, so a valid value is
 //! never changed. Each change is recorded, and nothing is rounded or dropped.
 
-use super::schema_error::{SchemaError, SchemaErrorKind, flatten_errors};
+use super::listing;
+use super::schema_error::{SchemaError, SchemaErrorKind};
 use super::select::select;
 use crate::capped::Capped;
 use crate::contract::Contract;
@@ -24,12 +25,12 @@ pub(crate) fn may_help(contract: &Contract, policy: &Policy, value: &Value) -> b
     if policy.coerce != Coerce::None || contract.framing() == Framing::OutputBlock {
         return true;
     }
-    let Err(first) = contract.validator().validate(value) else { return true };
+    let first = listing::first_error(contract.validator(), value);
     let is_hopeless = |error: &SchemaError| {
         use SchemaErrorKind::{Enum, Missing, Type};
         matches!(error.kind, Missing(_) | Type(_) | Enum(_))
     };
-    !flatten_errors([first]).iter().any(is_hopeless)
+    !first.iter().any(is_hopeless)
 }
 
 /// Applies the coercions that the policy allows. Returns the errors of the value that is left, if
@@ -45,7 +46,7 @@ pub(crate) fn coerce(
     }
     let block = contract.framing() == Framing::OutputBlock;
     for _ in 0..MAX_ROUNDS {
-        let errors = flatten_errors(contract.validator().iter_errors(value));
+        let errors = listing::errors(contract.validator(), value);
         let mut changed = false;
         for error in &errors {
             let all = policy.coerce.allows(&error.pointer);

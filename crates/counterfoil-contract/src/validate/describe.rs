@@ -272,6 +272,12 @@ pub(crate) fn describe(
             violation.expected = format!("a value that satisfies `{keyword}`");
             violation.hint = "compare it with the contract's schema".into();
         }
+        SchemaErrorKind::Part(_) => {
+            violation.message =
+                format!("{name} does not satisfy the schema, which has too many errors to list");
+            violation.expected = "a value that satisfies the schema".into();
+            violation.hint = "compare it with the contract's schema".into();
+        }
     }
     violation
 }

@@ -3,6 +3,8 @@
 
 use super::pointer_set::PointerSet;
 use crate::json::escape;
+use crate::schema::part_of;
+use crate::work;
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
@@ -31,6 +33,8 @@ pub(crate) enum SchemaErrorKind {
     NoAlternative,
     TwoAlternatives,
     Other(String),
+    /// The value does not satisfy this part of the schema, whose errors are listed on their own.
+    Part(String),
 }
 
 /// Flattens and deduplicates validation errors.
@@ -78,6 +82,7 @@ fn kind_hash(set: &PointerSet, kind: &SchemaErrorKind) -> u64 {
 
 fn flatten(error: &ValidationError<'_>, found: &mut Vec<SchemaError>) {
     use ValidationErrorKind as Kind;
+    work::count(1);
     let pointer = error.instance_path().as_str().to_owned();
     let mut push = |kind| found.push(SchemaError { pointer: pointer.clone(), kind });
     match error.kind() {
@@ -139,6 +144,10 @@ fn flatten(error: &ValidationError<'_>, found: &mut Vec<SchemaError>) {
         }
         Kind::OneOfMultipleValid { .. } => push(SchemaErrorKind::TwoAlternatives),
         Kind::PropertyNames { error } => flatten(error, found),
+        Kind::Not { schema } => push(match part_of(schema) {
+            Some(part) => SchemaErrorKind::Part(part.to_owned()),
+            None => SchemaErrorKind::Other(error.kind().keyword().to_owned()),
+        }),
         other => push(SchemaErrorKind::Other(other.keyword().to_owned())),
     }
 }

@@ -27,4 +27,5 @@ mod hostile;
 mod laws;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod quotations;
+mod recursion;
 mod salvage;
