@@ -98,7 +98,7 @@ pub mod typed;
 mod validate;
 #[cfg(feature = "rules")]
 mod wording;
-mod work;
+pub mod work;
 
 pub use check::Rejection;
 pub use code::Code;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 /// The longest time that extraction and validation of one text may take.
 pub(crate) const MAX_CHECK_TIME: Duration = Duration::from_mins(1);
 
-/// The longest time that reading and compiling one contract may take.
-pub(crate) const MAX_COMPILE_TIME: Duration =
+/// The longest time that reading and compiling one contract or one workflow may take.
+pub const MAX_COMPILE_TIME: Duration =
     Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 2 });
 
 thread_local! {
@@ -56,7 +56,7 @@ pub fn interruptible<T>(
 }
 
 /// Runs something that must end within a time. Inside of something else, the earlier end counts.
-pub(crate) fn within<T>(limit: Duration, run: impl FnOnce() -> T) -> T {
+pub fn within<T>(limit: Duration, run: impl FnOnce() -> T) -> T {
     let before = UNTIL.get();
     let until = now().and_then(|now| now.checked_add(limit));
     UNTIL.set(before.map_or(until, |before| Some(until.map_or(before, |until| until.min(before)))));
@@ -84,7 +84,7 @@ pub(crate) fn counted<T>(run: impl FnOnce() -> T) -> (T, u64) {
 }
 
 /// Whether the time is over, or the caller has stopped the check. Ask at intervals: it reads the clock.
-pub(crate) fn is_over() -> bool {
+pub fn is_over() -> bool {
     let is_stopped = IS_STOPPED.with_borrow(Clone::clone);
     is_stopped.is_some_and(|is_stopped| is_stopped())
         || UNTIL.get().zip(now()).is_some_and(|(until, now)| now >= until)

@@ -31,6 +31,7 @@ use crate::yaml_tree::{self, Kind, Node};
 use counterfoil_contract::expr::Type;
 use counterfoil_contract::source::Source;
 use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::work::{self, MAX_COMPILE_TIME};
 use counterfoil_contract::{Contract, Registry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -80,7 +81,24 @@ enum OwnContracts {
     InRegistry,
 }
 
+/// The finding for a workflow that takes too long to check.
+fn too_slow(file: &str) -> Finding {
+    let seconds = MAX_COMPILE_TIME.as_secs();
+    let message =
+        format!("the workflow takes more than {seconds} seconds to check, which ended here");
+    Finding::new(Code::WrongForm, file, message, "split it into smaller workflows")
+}
+
 fn check_with(
+    file: &str,
+    files: &dyn Files,
+    registry: &Registry,
+    own: OwnContracts,
+) -> Result<Workflow, Rejected> {
+    work::within(MAX_COMPILE_TIME, || check_in_time(file, files, registry, own))
+}
+
+fn check_in_time(
     file: &str,
     files: &dyn Files,
     registry: &Registry,
@@ -129,11 +147,13 @@ fn check_with(
         writers: BTreeSet::new(),
         is_stored: own == OwnContracts::InRegistry,
         checks: Vec::new(),
+        late: false,
     };
     if own == OwnContracts::InFiles {
         checker.own_contracts(&decl.contracts);
     }
     let workflow = checker.workflow(&decl, &root);
+    let workflow = workflow.filter(|_| !checker.is_late(&root));
     let Checker { reader, read, .. } = checker;
     let mut findings = reader.findings;
     match workflow {
@@ -202,6 +222,8 @@ struct Checker<'n> {
     is_stored: bool,
     /// The names of the checks that states run, in the order of the file.
     checks: Vec<String>,
+    /// Whether the check took too long, and was ended.
+    late: bool,
 }
 
 /// The inputs and the result type of a sub-workflow.
@@ -221,6 +243,17 @@ impl<'n> Checker<'n> {
         self.reader.report(code, node, message, hint);
     }
 
+    /// Whether the check takes too long. The first place where this is noticed is reported.
+    fn is_late(&mut self, node: &Node) -> bool {
+        if !self.late && work::is_over() {
+            self.late = true;
+            let at = self.reader.source.span(node.start, node.start + 1);
+            let finding = too_slow(self.reader.file).at(at);
+            self.reader.findings.push(finding);
+        }
+        self.late
+    }
+
     fn workflow(&mut self, decl: &ast::Workflow<'n>, root: &'n Node) -> Option<Workflow> {
         if let Some(name) = decl.name {
             self.check_name(name, "a workflow");
@@ -230,6 +263,9 @@ impl<'n> Checker<'n> {
         let agents = self.agents(decl, &paths);
         self.writers = workspace::writers(decl, &agents);
         for (name, machine) in &decl.machines {
+            if self.is_late(name.node) {
+                return None;
+            }
             self.check_name(*name, "a sub-workflow");
             let (inputs, _) = self.inputs(machine);
             let result = machine.result.and_then(|node| self.declared_type(node)).map(|(ty, _)| ty);
@@ -244,6 +280,9 @@ impl<'n> Checker<'n> {
             if let Some(machine) = self.machine(name.text, machine, &agents) {
                 machines.insert(name.text.to_owned(), machine);
             }
+        }
+        if self.is_late(root) {
+            return None;
         }
         self.check_recursion(decl);
         self.check_nested_workspaces(decl, &agents);
@@ -326,6 +365,9 @@ impl<'n> Checker<'n> {
     fn agents(&mut self, decl: &ast::Workflow<'n>, paths: &Paths) -> BTreeMap<String, Role> {
         let mut agents = BTreeMap::new();
         for (name, agent) in &decl.agents {
+            if self.is_late(name.node) {
+                break;
+            }
             self.check_name(*name, "an agent");
             self.prompts.insert(name.text, agent.prompt);
             if let Some(role) = self.agent(agent, paths) {
@@ -385,28 +427,20 @@ impl<'n> Checker<'n> {
 
     /// Reports sub-workflows that run themselves, directly or through others.
     fn check_recursion(&mut self, decl: &ast::Workflow<'n>) {
-        let calls: BTreeMap<&str, Vec<&str>> = decl
-            .machines
-            .iter()
-            .map(|(name, machine)| (name.text, called_machines(machine)))
-            .collect();
-        for (name, _) in &decl.machines {
-            let mut open = calls.get(name.text).cloned().unwrap_or_default();
-            let mut seen = BTreeSet::new();
-            while let Some(next) = open.pop() {
-                if next == name.text {
-                    let message = format!("sub-workflow '{}' runs itself", name.text);
-                    self.report(
-                        Code::Recursive,
-                        name.node,
-                        message,
-                        "use a cycle with a limit instead",
-                    );
-                    break;
-                }
-                if seen.insert(next) {
-                    open.extend(calls.get(next).into_iter().flatten());
-                }
+        let names = decl.machines.iter().enumerate().map(|(at, (name, _))| (name.text, at));
+        let index: BTreeMap<&str, usize> = names.collect();
+        let called = |machine: &ast::Machine<'n>| -> Vec<usize> {
+            called_machines(machine).iter().filter_map(|name| index.get(name).copied()).collect()
+        };
+        let calls: Vec<Vec<usize>> =
+            decl.machines.iter().map(|(_, machine)| called(machine)).collect();
+        let component = state_graph::component_of_each(&calls);
+        for (at, (name, _)) in decl.machines.iter().enumerate() {
+            // A cycle stays in one component, and each step inside of a component is on a cycle.
+            if calls[at].iter().any(|to| component[*to] == component[at]) {
+                let message = format!("sub-workflow '{}' runs itself", name.text);
+                let hint = "use a cycle with a limit instead";
+                self.report(Code::Recursive, name.node, message, hint);
             }
         }
     }

@@ -199,6 +199,10 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Finding> {
                 format!("duplicate key '{key}'"),
                 "merge the two entries, or rename one of them",
             ),
+            None if detail.starts_with("budget breached") || detail.starts_with("recursion limit") => (
+                too_much(detail),
+                "write less, or move texts and sub-workflows to files of their own; an alias counts as what it repeats",
+            ),
             None => (
                 detail.to_owned(),
                 "see docs/workflows.md for the format; a string that contains a colon or a brace needs quotes",
@@ -210,6 +214,26 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Finding> {
         let length = duplicate.filter(|key| text[start..].starts_with(key)).map_or(1, str::len);
         finding.at(Source::whole(text).span(start, (start + length).min(text.len())))
     })
+}
+
+/// What of a file exceeds a limit of the parser, by the parser's words.
+fn too_much(detail: &str) -> String {
+    let what = if detail.contains("Depth") || detail.starts_with("recursion") {
+        return format!("the file is nested more than {MAX_DEPTH} deep");
+    } else if detail.contains("MergeKeys") {
+        "merge keys"
+    } else if detail.contains("Nodes") || detail.contains("Events") {
+        "values"
+    } else if detail.contains("Alias") || detail.contains("Anchor") {
+        "anchors and aliases"
+    } else {
+        "parts"
+    };
+    let limit = detail
+        .split(|c: char| !c.is_ascii_digit())
+        .find_map(|digits| digits.parse::<u64>().ok())
+        .map_or_else(|| "it may".to_owned(), |found| found.saturating_sub(1).to_string());
+    format!("the file has more than {limit} {what}")
 }
 
 /// The byte offset of a location of the parser, computed from its line and column: some locations

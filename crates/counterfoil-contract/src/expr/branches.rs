@@ -9,10 +9,13 @@
 use super::cases::{Case, cases};
 use super::formula::{Formula, FormulaBuilder, Kind};
 use super::{Expression, Scope};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The maximum number of combinations of cases to enumerate.
 const MAX_COMBINATIONS: usize = 20_000;
+
+/// The maximum number of guards to evaluate, and of pairs of branches to compare.
+const MAX_EVALUATED: usize = 25_000_000;
 
 /// The result of the analysis of a list of branches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +46,11 @@ pub fn branches(guards: &[Option<&Expression>], scope: &Scope) -> Branches {
         nodes: formulas.iter().map(|formula| Node::from_formula(formula, &subjects)).collect(),
         subjects,
     };
-    match space.combinations() {
+    let branches = space.nodes.len();
+    let is_small = |combinations: &usize| {
+        branches.saturating_mul(branches.max(*combinations)) <= MAX_EVALUATED
+    };
+    match space.combinations().filter(is_small) {
         Some(combinations) => space.decide(combinations),
         None => too_complex(&formulas),
     }
@@ -53,10 +60,13 @@ pub fn branches(guards: &[Option<&Expression>], scope: &Scope) -> Branches {
 fn too_complex(formulas: &[Formula]) -> Branches {
     let always = formulas.iter().position(|formula| *formula == Formula::Always(true));
     let mut dead = Vec::new();
+    // By their text, so that each is not compared with every other.
+    let mut first: HashMap<String, usize> = HashMap::new();
     for (index, formula) in formulas.iter().enumerate() {
         let before = match always {
             Some(always) if always < index => Some(always),
-            _ => formulas[..index].iter().position(|earlier| earlier == formula),
+            _ => Some(*first.entry(format!("{formula:?}")).or_insert(index))
+                .filter(|earlier| *earlier < index),
         };
         if let Some(before) = before {
             dead.push((index, fires_first(before)));

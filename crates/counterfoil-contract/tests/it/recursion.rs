@@ -145,7 +145,8 @@ fn a_deep_value_is_refused_in_bounded_time_by_every_recursive_schema() {
 #[test]
 fn a_deep_value_is_accepted_by_recursive_schemas() {
     for (name, schema, make) in schemas() {
-        let leaf = if make == lists as Make { "[]" } else { "{}" };
+        let leaf =
+            if make(0, "[") == lists(0, "[") && make(1, "") == lists(1, "") { "[]" } else { "{}" };
         // The others refuse every value, or every end.
         let refuses = [
             "allOf",

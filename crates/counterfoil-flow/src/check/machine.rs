@@ -68,6 +68,9 @@ impl<'n> Checker<'n> {
         };
         let mut checked = BTreeMap::new();
         for (name, state) in &decl.states {
+            if self.is_late(name.node) {
+                return None;
+            }
             if let Some(state) = self.state(*name, state, &context) {
                 checked.insert(name.text.to_owned(), state);
             }
@@ -75,6 +78,9 @@ impl<'n> Checker<'n> {
         // A machine without states has its own finding.
         let start = decl.start.filter(|_| !states.is_empty());
         let start = start.and_then(|start| self.known_state(start, &states));
+        if decl.states.first().is_some_and(|(name, _)| self.is_late(name.node)) {
+            return None;
+        }
         if let Some(iterations) = decl.iterations {
             self.known_limit(iterations, decl);
         }

@@ -188,14 +188,31 @@ fn unbounded(edges: &[Edge<'_>], states: usize) -> Vec<Vec<usize>> {
     cycles
 }
 
-/// The edges inside each strongly connected component that has any (Tarjan's algorithm). Iterative,
-/// because a machine may have many states.
+/// The edges inside each strongly connected component that has any (Tarjan's algorithm, iterative,
+/// because a machine may have many states).
 fn components(set: &[usize], edges: &[Edge<'_>], states: usize) -> Vec<Vec<usize>> {
-    const NEW: usize = usize::MAX;
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); states];
     for &at in set {
         out[edges[at].from].push(edges[at].to);
     }
+    let component = component_of_each(&out);
+    let mut inside: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for &at in set {
+        let (from, to) = (component[edges[at].from], component[edges[at].to]);
+        if from == to && from != NEW {
+            inside.entry(from).or_default().push(at);
+        }
+    }
+    inside.into_values().collect()
+}
+
+/// What no component has been found for.
+const NEW: usize = usize::MAX;
+
+/// The number of the strongly connected component of each node of a graph, given the nodes that
+/// each leads to. A node that leads nowhere and that nothing leads to has none.
+pub(super) fn component_of_each(out: &[Vec<usize>]) -> Vec<usize> {
+    let states = out.len();
     let (mut number, mut low, mut component) =
         (vec![NEW; states], vec![NEW; states], vec![NEW; states]);
     let (mut next, mut count) = (0, 0);
@@ -238,14 +255,7 @@ fn components(set: &[usize], edges: &[Edge<'_>], states: usize) -> Vec<Vec<usize
             }
         }
     }
-    let mut inside: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for &at in set {
-        let (from, to) = (component[edges[at].from], component[edges[at].to]);
-        if from == to && from != NEW {
-            inside.entry(from).or_default().push(at);
-        }
-    }
-    inside.into_values().collect()
+    component
 }
 
 /// One shortest cycle through the first edge of a strongly connected set.

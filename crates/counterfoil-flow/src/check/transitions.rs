@@ -46,6 +46,9 @@ impl<'n> Checker<'n> {
         let full_scope = scope.clone();
         let mut transitions = Vec::new();
         for transition in &decl.next {
+            if self.is_late(transition.node) {
+                return None;
+            }
             let checked = self.transition(transition, context, &scope);
             // Later transitions are evaluated only where this guard is false.
             if let Some(guard) = checked.as_ref().and_then(|checked| checked.when.as_ref()) {

@@ -12,6 +12,7 @@ mod laws;
 mod mutants;
 mod names;
 mod reopening;
+mod shapes;
 mod shipped;
 mod templates;
 mod time_budget;
