@@ -135,7 +135,11 @@ pub(crate) fn validate(
         if detail == Detail::Probe && !coerce::may_help(contract, policy, &value) {
             return ValidationOutcome { stage: Some(Stage::Validation), ..Default::default() };
         }
-        let errors = coerce::coerce(contract, policy, &mut value, &mut coercions);
+        let is_worth_listing = max_errors <= MAX_SCHEMA_ERRORS
+            || coerce::changes_first(contract, policy, &mut value, &mut coercions);
+        let errors = is_worth_listing
+            .then(|| coerce::coerce(contract, policy, &mut value, &mut coercions))
+            .flatten();
         if coercions.is_empty() {
             known_errors = errors.filter(|_| std::ptr::eq(validator, contract.validator()));
         } else {

@@ -29,6 +29,22 @@ const NAME: &str = "template";
 /// within seconds.
 const FUEL: u64 = 5_000_000;
 
+/// The maximum length of the texts that a template concatenates with `~`: the texts that it reads,
+/// as often as it concatenates.
+const MAX_CONCATENATED_BYTES: usize = 512 << 20;
+
+/// The length of the texts in a value.
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(text_bytes).sum(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() + text_bytes(value)).sum()
+        }
+        _ => 0,
+    }
+}
+
 /// A compiled template.
 #[derive(Clone, Debug)]
 pub struct Template {
@@ -40,6 +56,8 @@ struct Compiled {
     source: String,
     environment: Environment<'static>,
     reads: Vec<String>,
+    /// The most values that one text can be concatenated of.
+    concatenated: usize,
 }
 
 /// A problem in a template.
@@ -73,6 +91,7 @@ impl Template {
         environment.set_fuel(Some(traverse::fuel(&tree, FUEL)));
         let lenient = traverse::with_lenient_chains(source, &tree);
         let sliced = traverse::sliced_names(&tree);
+        let concatenated = traverse::concatenations(&tree) + 1;
         drop(tree);
         let compile_error = |error: Error| {
             let message = error.detail().unwrap_or("the template does not compile").to_owned();
@@ -88,7 +107,8 @@ impl Template {
             .collect();
         reads.sort_unstable();
         reads.dedup();
-        Ok(Self { inner: Arc::new(Compiled { source: source.to_owned(), environment, reads }) })
+        let source = source.to_owned();
+        Ok(Self { inner: Arc::new(Compiled { source, environment, reads, concatenated }) })
     }
 
     /// The problems with the names and fields that the template reads, given the types of the
@@ -105,6 +125,14 @@ impl Template {
     ///
     /// Returns the reason if a value is absent or of the wrong kind, or if a bound is exceeded.
     pub fn render(&self, variables: &BTreeMap<String, Value>) -> Result<String, RenderError> {
+        let read = variables.iter().filter(|(name, _)| self.inner.reads.contains(name));
+        let bytes: usize = read.map(|(_, value)| text_bytes(value)).sum();
+        let concatenated = self.inner.concatenated.min(expressions::MAX_CONCATENATED);
+        if concatenated > 1 && bytes.saturating_mul(concatenated) > MAX_CONCATENATED_BYTES {
+            let most = MAX_CONCATENATED_BYTES >> 20;
+            let detail = format!("what the template concatenates may be longer than {most} MiB");
+            return Err(RenderError::ValueTooLong { detail, at: Line(None) });
+        }
         let values: BTreeMap<&str, minijinja::Value> =
             variables.iter().map(|(name, value)| (name.as_str(), runtime::data(value))).collect();
         let environment = &self.inner.environment;

@@ -44,36 +44,57 @@ pub(crate) fn coerce(
     if policy.strict {
         return None;
     }
-    let block = contract.framing() == Framing::OutputBlock;
     for _ in 0..MAX_ROUNDS {
         let errors = listing::errors(contract.validator(), value);
-        let mut changed = false;
-        for error in &errors {
-            let all = policy.coerce.allows(&error.pointer);
-            changed |= match &error.kind {
-                SchemaErrorKind::Missing(property) => {
-                    policy.coerce.allows(&format!("{}/{}", error.pointer, escape(property)))
-                        && rename_key(value, &error.pointer, property, record)
-                }
-                SchemaErrorKind::Type(types) => {
-                    let only_list = !all;
-                    (all || block) && retype(value, &error.pointer, types, only_list, record)
-                }
-                SchemaErrorKind::Enum(allowed) => {
-                    all && recase(value, &error.pointer, allowed, record)
-                }
-                SchemaErrorKind::Range(_) => clear_line(contract, value, &error.pointer, record),
-                SchemaErrorKind::Format(format) if format == "repo-path" => {
-                    make_relative(value, &error.pointer, policy, record)
-                }
-                _ => false,
-            };
-        }
-        if !changed {
+        if !apply(contract, policy, value, &errors, record) {
             return Some(errors);
         }
     }
     None
+}
+
+/// Applies the coercions for the first error of a value, and returns whether there are any. If not,
+/// the value stays invalid, whatever the others are.
+pub(crate) fn changes_first(
+    contract: &Contract,
+    policy: &Policy,
+    value: &mut Value,
+    record: &mut Capped<Coercion>,
+) -> bool {
+    let first = listing::first_error(contract.validator(), value);
+    !policy.strict && apply(contract, policy, value, &first, record)
+}
+
+/// Applies the coercions for some errors. Returns whether anything changed.
+fn apply(
+    contract: &Contract,
+    policy: &Policy,
+    value: &mut Value,
+    errors: &[SchemaError],
+    record: &mut Capped<Coercion>,
+) -> bool {
+    let block = contract.framing() == Framing::OutputBlock;
+    let mut changed = false;
+    for error in errors {
+        let all = policy.coerce.allows(&error.pointer);
+        changed |= match &error.kind {
+            SchemaErrorKind::Missing(property) => {
+                policy.coerce.allows(&format!("{}/{}", error.pointer, escape(property)))
+                    && rename_key(value, &error.pointer, property, record)
+            }
+            SchemaErrorKind::Type(types) => {
+                let only_list = !all;
+                (all || block) && retype(value, &error.pointer, types, only_list, record)
+            }
+            SchemaErrorKind::Enum(allowed) => all && recase(value, &error.pointer, allowed, record),
+            SchemaErrorKind::Range(_) => clear_line(contract, value, &error.pointer, record),
+            SchemaErrorKind::Format(format) if format == "repo-path" => {
+                make_relative(value, &error.pointer, policy, record)
+            }
+            _ => false,
+        };
+    }
+    changed
 }
 
 /// Renames fields as the contract's `rename` policy says, where the target field is missing.

@@ -14,7 +14,7 @@ use super::signatures::{LOOP_FIELDS, is_filter, is_function, string_literal};
 use super::traverse::byte_range;
 
 /// The maximum number of values concatenated in one expression. It bounds repeated doubling of a text.
-const MAX_CONCATENATED: usize = 64;
+pub(super) const MAX_CONCATENATED: usize = 64;
 
 impl Checker {
     /// The shape of an expression's value. The value may be absent.

@@ -1,11 +1,15 @@
 //! The run-time environment of templates: filters and tests, conversion of JSON to template values,
 //! and output, all within limits.
 
-use minijinja::value::{Enumerator, Kwargs, Object, Rest, ValueKind, ValueOrKwargs, from_args};
+use minijinja::value::{
+    Enumerator, Kwargs, Object, Rest, StringInput, ValueKind, ValueOrKwargs, from_args,
+};
 use minijinja::{
     AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value as Data,
+    filters,
 };
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -18,6 +22,11 @@ pub(super) const MAX_OUTPUT_BYTES: usize = 16 << 20;
 const MAX_LIST_PARTS: usize = 10_000;
 /// The key of the counter of bytes written by expressions.
 const WRITTEN_KEY: &str = "counterfoil.written";
+/// The key of the counter of bytes that filters made.
+const MADE_KEY: &str = "counterfoil.made";
+/// The maximum length of all the texts that filters make while a template is rendered: a list or the
+/// variables of a template can hold many of them at once.
+const MAX_MADE_BYTES: usize = 128 << 20;
 
 /// An environment without templates: plain text, no escaping, strict about missing values.
 pub(super) fn environment() -> Environment<'static> {
@@ -42,7 +51,27 @@ pub(super) fn environment() -> Environment<'static> {
     environment.add_filter("slice", slice);
     environment.add_filter("format", format);
     environment.add_filter("chain", chain);
-    environment.add_filter("pprint", |value: &Data| json(value, Some(2)));
+    environment
+        .add_filter("pprint", |state: &mut State, value: &Data| made(state, json(value, Some(2))?));
+    type Text<'a> = StringInput<'a>;
+    environment.add_filter("upper", |state: &mut State, text: Text<'_>| {
+        made_value(state, filters::upper(text))
+    });
+    environment.add_filter("lower", |state: &mut State, text: Text<'_>| {
+        made_value(state, filters::lower(text))
+    });
+    environment.add_filter("title", |state: &mut State, text: Cow<'_, str>| {
+        made(state, filters::title(text))
+    });
+    environment.add_filter("capitalize", |state: &mut State, text: Text<'_>| {
+        made_value(state, filters::capitalize(text))
+    });
+    environment.add_filter(
+        "trim",
+        |state: &mut State, text: Text<'_>, ends: Option<Cow<'_, str>>| {
+            made_value(state, filters::trim(text, ends))
+        },
+    );
     environment.add_test("divisibleby", is_divisible);
     environment.add_function("range", range);
     // `namespace` would let a loop double a text repeatedly, and `debug` prints internals.
@@ -119,6 +148,31 @@ fn too_long(what: &str) -> Error {
     )
 }
 
+/// Counts a text that a filter made.
+fn made(state: &mut State, text: String) -> Result<String, Error> {
+    count_made(state, text.len())?;
+    Ok(text)
+}
+
+/// Counts a text that a filter made.
+fn made_value(state: &mut State, text: Data) -> Result<Data, Error> {
+    count_made(state, text.as_str().map_or(0, str::len))?;
+    Ok(text)
+}
+
+fn count_made(state: &mut State, bytes: usize) -> Result<(), Error> {
+    let before = state.get_temp(MADE_KEY).and_then(|count| count.as_usize()).unwrap_or(0);
+    let all = before.saturating_add(bytes);
+    if all > MAX_MADE_BYTES {
+        return Err(Error::new(
+            ErrorKind::WriteFailure,
+            format!("what the filters make is longer than {} MiB", MAX_MADE_BYTES >> 20),
+        ));
+    }
+    state.set_temp(MADE_KEY, Data::from(all));
+    Ok(())
+}
+
 fn within_output_limit<T>(length: usize, what: &str, text: impl FnOnce() -> T) -> Result<T, Error> {
     if length > MAX_OUTPUT_BYTES { Err(too_long(what)) } else { Ok(text()) }
 }
@@ -187,7 +241,12 @@ fn or_default(value: &Data, other: Option<Data>, empty_too: Option<bool>) -> Dat
 
 /// JSON without HTML escapes. `indent` is a number of spaces, or true for two.
 #[allow(clippy::needless_pass_by_value)] // Required by the signature of filters.
-fn to_json(value: &Data, indent: Option<Data>, named: Kwargs) -> Result<String, Error> {
+fn to_json(
+    state: &mut State,
+    value: &Data,
+    indent: Option<Data>,
+    named: Kwargs,
+) -> Result<String, Error> {
     let indent = match indent {
         Some(indent) => Some(indent),
         None => named.get::<Option<Data>>("indent")?,
@@ -204,21 +263,27 @@ fn to_json(value: &Data, indent: Option<Data>, named: Kwargs) -> Result<String, 
             }
         },
     };
-    json(value, width)
+    made(state, json(value, width)?)
 }
 
 #[allow(clippy::needless_pass_by_value)] // As above.
-fn replace(value: String, from: String, to: String) -> Result<String, Error> {
+fn replace(state: &mut State, value: String, from: String, to: String) -> Result<String, Error> {
     let occurrences = value.matches(from.as_str()).count();
-    within_output_limit(
+    let text = within_output_limit(
         value.len().saturating_add(occurrences.saturating_mul(to.len())),
         "the replaced text",
         || value.replace(from.as_str(), &to),
-    )
+    )?;
+    made(state, text)
 }
 
 #[allow(clippy::needless_pass_by_value)] // As above.
-fn join(value: &Data, between: Option<String>, named: Kwargs) -> Result<String, Error> {
+fn join(
+    state: &mut State,
+    value: &Data,
+    between: Option<String>,
+    named: Kwargs,
+) -> Result<String, Error> {
     let between = match between {
         Some(between) => between,
         None => named.get::<Option<String>>("d")?.unwrap_or_default(),
@@ -243,17 +308,13 @@ fn join(value: &Data, between: Option<String>, named: Kwargs) -> Result<String, 
             return Err(too_long("the joined text"));
         }
     }
-    Ok(text)
+    made(state, text)
 }
 
 #[allow(clippy::needless_pass_by_value)] // As above.
-fn indent(
-    value: &Data,
-    width: Option<usize>,
-    first: Option<bool>,
-    blank: Option<bool>,
-    named: Kwargs,
-) -> Result<String, Error> {
+fn indent(state: &mut State, value: &Data, settings: Rest<Data>) -> Result<String, Error> {
+    let (width, first, blank, named): (Option<usize>, Option<bool>, Option<bool>, Kwargs) =
+        from_args(&settings)?;
     let width = match width {
         Some(width) => width,
         None => named.get::<Option<usize>>("width")?.unwrap_or(4),
@@ -269,7 +330,7 @@ fn indent(
     named.assert_all_used()?;
     let text = value.to_string();
     let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
-    within_output_limit(
+    let text = within_output_limit(
         text.len().saturating_add(lines.saturating_mul(width)),
         "the indented text",
         || {
@@ -284,7 +345,8 @@ fn indent(
             }
             indented
         },
-    )
+    )?;
+    made(state, text)
 }
 
 fn format(state: &mut State, pattern: &Data, values: Rest<ValueOrKwargs>) -> Result<Data, Error> {
@@ -296,7 +358,8 @@ fn format(state: &mut State, pattern: &Data, values: Rest<ValueOrKwargs>) -> Res
             "format pads to at most 9999 characters, and the width must be part of the pattern";
         return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
-    minijinja::filters::format(state, pattern, values)
+    let text = filters::format(state, pattern, values)?;
+    made_value(state, text)
 }
 
 /// Concatenates lists into a list of known length.

@@ -1,6 +1,6 @@
 //! Traversals of a syntax tree that do not depend on types: depth, positions, rewriting.
 
-use minijinja::machinery::ast::{Call, CallArg, Expr, Stmt};
+use minijinja::machinery::ast::{BinOpKind, Call, CallArg, Expr, Stmt};
 
 use super::TemplateProblem;
 use super::syntax::MAX_EXPRESSION_DEPTH;
@@ -195,6 +195,25 @@ pub(super) fn fuel(tree: &Stmt<'_>, most: u64) -> u64 {
         );
     }
     most.min(MEMORY / largest)
+}
+
+/// The number of operators that concatenate.
+pub(super) fn concatenations(tree: &Stmt<'_>) -> usize {
+    let mut count = 0;
+    let mut statements = vec![tree];
+    while let Some(stmt) = statements.pop() {
+        let (mut expressions, bodies) = statement_parts(stmt);
+        statements.extend(bodies.into_iter().flatten());
+        while let Some(expr) = expressions.pop() {
+            if let Expr::BinOp(op) = expr
+                && matches!(op.op, BinOpKind::Concat | BinOpKind::Add)
+            {
+                count += 1;
+            }
+            expressions.extend(subexpressions(expr));
+        }
+    }
+    count
 }
 
 /// Reports constructs that would make `minijinja` panic: slices with a negative or computed step, and

@@ -338,9 +338,9 @@ fn first_finding(name: &str, text: &str) -> Option<String> {
 
 #[test]
 fn every_shape_passes_or_is_refused_before_the_time_is_over() {
-    for (name, make) in SHAPES {
-        drop(first_finding(name, &make(20)));
-        let text = make(600);
+    // Those that exceed a limit of the file are in the test below.
+    for (name, make) in SHAPES.iter().filter(|(name, _)| !name.contains("alias")) {
+        let text = make(200);
         let finding = first_finding(name, &text);
         println!("{name}: {} bytes: {finding:?}", text.len());
     }

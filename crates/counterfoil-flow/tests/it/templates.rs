@@ -468,13 +468,25 @@ fn unbounded_work_and_unbounded_text_are_errors() {
         "{{ '%999999999d' | format(1) }}",
         "{{ tags | batch(1000000000, 'x') }}",
         "{{ range(100001) }}",
+        // Many texts at once, each within the limit.
+        "{{ range(100000) | map('replace', '1', big) | list | length }}",
+        "{{ range(10000) | map('indent', 1000000, true) | list | length }}",
+        "{{ none_at_all | map('default', big) | map('upper') | list | length }}",
+        "{{ none_at_all | map('default', big) | map('trim', 'y') | list | length }}",
+        "{{ none_at_all | map('default', big) | map('tojson') | list | length }}",
+        &"{% set x = huge | replace('y', 'z') %}".repeat(16),
+        &format!("{{{{ ({}) | length }}}}", vec!["huge"; 64].join(" ~ ")),
     ];
-    let given =
-        values(json!({ "big": "x".repeat(10_000), "lines": "x\n".repeat(10_000), "tags": ["a"] }));
+    let given = values(json!({
+        "big": "x".repeat(10_000),
+        "lines": "x\n".repeat(10_000),
+        "tags": ["a"],
+        "none_at_all": vec![(); 100_000],
+        "huge": "x".repeat(9 << 20),
+    }));
     for bomb in bombs {
         let error = Template::compile(bomb).unwrap().render(&given).unwrap_err().to_string();
-        let words =
-            ["steps", "longer than 16 MiB", "more than 16 MiB", "at most", "parts", "too many"];
+        let words = ["steps", "longer than ", "more than 16 MiB", "at most", "parts", "too many"];
         assert!(
             words.iter().any(|word| error.contains(word)),
             "{}: {error}",
