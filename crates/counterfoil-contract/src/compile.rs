@@ -48,7 +48,7 @@ impl Contract {
 }
 
 pub(crate) fn compile(definition: Definition) -> Result<Contract, LoadError> {
-    work::within(MAX_COMPILE_TIME, || {
+    work::within_processor_time(MAX_COMPILE_TIME, || {
         let name = definition.contract.clone();
         let compiled = compile_now(definition);
         if !work::is_over() {

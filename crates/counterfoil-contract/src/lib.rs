@@ -113,4 +113,3 @@ pub use report::{Report, Stage, Status, Violation};
 pub use source::Span;
 pub use stream::Stream;
 pub use typed::{AgentOutput, ParseError, RepoPath, Timestamp, contract_of, parse, parse_as};
-pub use work::interruptible;

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 /// The longest time that extraction and validation of one text may take.
 pub(crate) const MAX_CHECK_TIME: Duration = Duration::from_mins(1);
 
-/// The longest time that reading and compiling one contract or one workflow may take.
+/// The most processor time that reading and compiling one contract or one workflow may take. A busy
+/// machine is no reason to refuse a file.
 pub const MAX_COMPILE_TIME: Duration =
     Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 2 });
 
@@ -20,6 +21,9 @@ thread_local! {
     /// that `cel` calls carry no state of their own.
     static UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
 
+    /// The processor time of this thread at which the work on it must end.
+    static PROCESSOR_UNTIL: Cell<Option<Duration>> = const { Cell::new(None) };
+
     /// Whether the caller has stopped the check that runs on this thread.
     static IS_STOPPED: RefCell<Option<Rc<dyn Fn() -> bool>>> = const { RefCell::new(None) };
 }
@@ -30,7 +34,8 @@ thread_local! {
 /// A program that must react while a large text is read uses this:
 ///
 /// ```
-/// use counterfoil_contract::{Contract, Framing, Policy, interruptible};
+/// use counterfoil_contract::work::interruptible;
+/// use counterfoil_contract::{Contract, Framing, Policy};
 /// use std::time::{Duration, Instant};
 ///
 /// let schema = serde_json::json!({ "type": "object" });
@@ -65,6 +70,18 @@ pub fn within<T>(limit: Duration, run: impl FnOnce() -> T) -> T {
     value
 }
 
+/// Runs something that may use this much processor time, and ten times as much time on the clock.
+/// Inside of something else, the earlier end counts.
+pub fn within_processor_time<T>(limit: Duration, run: impl FnOnce() -> T) -> T {
+    let before = PROCESSOR_UNTIL.get();
+    let until = processor_time().map(|used| used + limit);
+    let earlier = [before, until].into_iter().flatten().min();
+    PROCESSOR_UNTIL.set(earlier);
+    let value = within(limit * if until.is_some() { 10 } else { 1 }, run);
+    PROCESSOR_UNTIL.set(before);
+    value
+}
+
 /// Counts steps of work: values that are visited, names that are compared, pieces of text that are
 /// read.
 pub(crate) fn count(steps: usize) {
@@ -88,6 +105,19 @@ pub fn is_over() -> bool {
     let is_stopped = IS_STOPPED.with_borrow(Clone::clone);
     is_stopped.is_some_and(|is_stopped| is_stopped())
         || UNTIL.get().zip(now()).is_some_and(|(until, now)| now >= until)
+        || PROCESSOR_UNTIL.get().zip(processor_time()).is_some_and(|(until, used)| used >= until)
+}
+
+/// The processor time that this thread has used. `None` where the system does not tell.
+#[cfg(unix)]
+fn processor_time() -> Option<Duration> {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(used).ok()
+}
+
+#[cfg(not(unix))]
+fn processor_time() -> Option<Duration> {
+    None
 }
 
 /// The time. `None` where there is no clock: a browser's WebAssembly has none without JavaScript.
@@ -99,6 +129,17 @@ fn now() -> Option<Instant> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waiting_uses_no_processor_time() {
+        let limit = Duration::from_millis(20);
+        within_processor_time(limit, || {
+            std::thread::sleep(limit * 2);
+            assert!(!is_over());
+            within_processor_time(Duration::ZERO, || assert!(is_over()));
+            assert!(!is_over());
+        });
+    }
 
     #[test]
     fn a_caller_can_stop_a_check() {

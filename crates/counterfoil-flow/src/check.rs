@@ -95,7 +95,7 @@ fn check_with(
     registry: &Registry,
     own: OwnContracts,
 ) -> Result<Workflow, Rejected> {
-    work::within(MAX_COMPILE_TIME, || check_in_time(file, files, registry, own))
+    work::within_processor_time(MAX_COMPILE_TIME, || check_in_time(file, files, registry, own))
 }
 
 fn check_in_time(

@@ -310,7 +310,7 @@ fn read_without_blocking<T>(
 ) -> T {
     let until = deadline.max(Instant::now() + MIN_READING_TIME);
     let is_stopped = move || *stop.borrow() != StopRequest::None;
-    let read = || counterfoil_contract::interruptible(until, is_stopped, read);
+    let read = || counterfoil_contract::work::interruptible(until, is_stopped, read);
     match Handle::current().runtime_flavor() {
         RuntimeFlavor::CurrentThread => read(),
         _ => tokio::task::block_in_place(read),
