@@ -137,7 +137,7 @@ impl CliSession {
     fn prepare(&self, server: Option<&Server>) -> Result<(), String> {
         let scratch = &self.task.scratch;
         let failed =
-            |error: std::io::Error| format!("cannot create {}: {error}", display_path(&scratch));
+            |error: std::io::Error| format!("cannot create {}: {error}", display_path(scratch));
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(scratch).map_err(failed)?;
         let Some(server) = server else { return Ok(()) };
         let session = SessionFile {
@@ -240,7 +240,7 @@ impl CliSession {
         let mut call = adapter.call(&request);
         for (path, bytes) in &call.files {
             std::fs::write(path, bytes)
-                .map_err(|error| format!("cannot write {}: {error}", display_path(&path)))?;
+                .map_err(|error| format!("cannot write {}: {error}", display_path(path)))?;
         }
         let set =
             settings.env.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));

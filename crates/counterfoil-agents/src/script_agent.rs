@@ -115,7 +115,7 @@ impl ScriptAgent {
     ///
     /// The file cannot be read, is too large, or is not a valid script.
     pub fn load(file: &Path, played: &[u32]) -> Result<Self, ScriptError> {
-        let wrong = |why: String| ScriptError { file: display_path(&file), why };
+        let wrong = |why: String| ScriptError { file: display_path(file), why };
         let meta = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
         // Opening a pipe would block.
         if !meta.is_file() {

@@ -61,7 +61,7 @@ pub struct Submission {
 
 /// A file that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("{} {what}: {why}", display_path(&path))]
+#[error("{} {what}: {why}", display_path(path))]
 pub struct SubmissionError {
     path: PathBuf,
     what: &'static str,

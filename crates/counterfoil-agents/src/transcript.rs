@@ -27,7 +27,7 @@ const MAX_RUN_ID_BYTES: usize = 128;
 #[non_exhaustive]
 pub enum TranscriptError {
     /// There is no room.
-    #[error("{why}, so that {} cannot be written; {} and try again", display_path(&path), why.remedy())]
+    #[error("{why}, so that {} cannot be written; {} and try again", display_path(path), why.remedy())]
     Full {
         /// The file that was written.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum TranscriptError {
         run: String,
     },
     /// The file cannot be created, written or read, or was changed.
-    #[error("the transcript {} {why}", display_path(&path))]
+    #[error("the transcript {} {why}", display_path(path))]
     File {
         /// The transcript file.
         path: PathBuf,

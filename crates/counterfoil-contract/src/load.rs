@@ -51,7 +51,7 @@ impl Definition {
     ///
     /// If the file cannot be read, is too large, or holds no definition.
     pub fn from_file(path: &Path) -> Result<Self, LoadError> {
-        let name = display_path(&path);
+        let name = display_path(path);
         let text = read_text(path).map_err(|message| {
             LoadError::one(
                 &name,
@@ -79,7 +79,7 @@ impl Contract {
     /// If the file cannot be read, is too large, or holds no contract that compiles.
     pub fn from_file(path: &Path) -> Result<Self, LoadError> {
         let definition = Definition::from_file(path)?;
-        compile(definition).map_err(|error| LoadError { name: display_path(&path), ..error })
+        compile(definition).map_err(|error| LoadError { name: display_path(path), ..error })
     }
 }
 
@@ -154,7 +154,7 @@ fn contract_files(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
                 (error.to_string(), "links are followed only if they stay in the folder")
             }
         };
-        let name = display_path(&folder);
+        let name = display_path(folder);
         LoadError::one(&name, Problem::new(Code::ContractSyntax, "", message, hint))
     };
     // A file is not taken for a folder with one file in it.
@@ -165,21 +165,21 @@ fn contract_files(folder: &Path) -> Result<Vec<PathBuf>, LoadError> {
 
 fn read_text(path: &Path) -> Result<String, String> {
     let meta = std::fs::metadata(path)
-        .map_err(|error| format!("cannot read {}: {error}", display_path(&path)))?;
+        .map_err(|error| format!("cannot read {}: {error}", display_path(path)))?;
     if meta.is_dir() {
-        return Err(format!("{} is a folder", display_path(&path)));
+        return Err(format!("{} is a folder", display_path(path)));
     }
     // Opening a pipe would block.
     if !meta.is_file() {
-        return Err(format!("{} is not a regular file", display_path(&path)));
+        return Err(format!("{} is not a regular file", display_path(path)));
     }
     if meta.len() > MAX_FILE_BYTES {
         return Err(format!(
             "{} has {} bytes, more than {MAX_FILE_BYTES}",
-            display_path(&path),
+            display_path(path),
             meta.len()
         ));
     }
     std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read {}: {error}", display_path(&path)))
+        .map_err(|error| format!("cannot read {}: {error}", display_path(path)))
 }

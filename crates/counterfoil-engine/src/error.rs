@@ -45,7 +45,10 @@ pub enum Error {
     #[error(transparent)]
     Limits(ReopenError),
     /// The folder that a run works in does not exist.
-    #[error("run {run} works in {}, which does not exist; restore the folder first", display_path(&repo))]
+    #[error(
+        "run {run} works in {}, which does not exist; restore the folder first",
+        display_path(repo)
+    )]
     NoRepository {
         /// The run's id.
         run: String,

@@ -114,7 +114,7 @@ impl RevisionBaseline {
         let (mut kept, mut notes) = (None, Vec::new());
         if let Some(keep) = keep {
             let lock = lock(keep)
-                .map_err(|why| error(format!("{} cannot be used: {why}", display_path(&keep))))?;
+                .map_err(|why| error(format!("{} cannot be used: {why}", display_path(keep))))?;
             for earlier in std::fs::read_dir(keep).into_iter().flatten().flatten() {
                 let (keep, name) = (earlier.path(), earlier.file_name());
                 let put_back = keep.join(PUT_BACK);
@@ -122,7 +122,7 @@ impl RevisionBaseline {
                 let Ok(mut left) = commit(Some(&keep), name) else { continue };
                 notes.extend(put_forward(&mut left.snapshotter, &put_back).iter().map(
                     |(path, why)| {
-                        let path = display_path(&path);
+                        let path = display_path(path);
                         format!("{path} was put back for a check by a process that was killed, and its change cannot be written again: {why}")
                     },
                 ));

@@ -127,7 +127,7 @@ impl Check {
 
 /// The configuration cannot be read or is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", path.as_ref().map(|path| format!("{}: ", display_path(&path))).unwrap_or_default())]
+#[error("{}{message}", path.as_ref().map(|path| format!("{}: ", display_path(path))).unwrap_or_default())]
 pub struct ConfigError {
     /// The configuration file, if the text comes from a file.
     pub path: Option<PathBuf>,

@@ -19,7 +19,7 @@ pub(crate) async fn announce_if_slow<T>(
     match tokio::time::timeout(SLOW_LOOK, look.as_mut()).await {
         Ok(done) => done,
         Err(_) => {
-            let folder = display_path(&folder);
+            let folder = display_path(folder);
             notice(&format!("looking at the files of {folder} takes longer than a second"));
             look.await
         }

@@ -22,7 +22,7 @@ pub(crate) fn read(path: &Path, limit: usize) -> Result<(String, Vec<u8>)> {
             .context("cannot read standard input")?;
         return Ok(("<stdin>".to_owned(), bytes));
     }
-    let name = display_path(&path);
+    let name = display_path(path);
     if path.is_dir() {
         bail!("{name} is a folder; give a file, or - for standard input");
     }
@@ -75,7 +75,7 @@ pub(crate) fn repository(folder: Option<&Path>) -> Result<PathBuf> {
     if let Some(folder) = folder {
         return folder
             .canonicalize()
-            .with_context(|| format!("cannot open the repository {}", display_path(&folder)));
+            .with_context(|| format!("cannot open the repository {}", display_path(folder)));
     }
     let current = std::env::current_dir().context("cannot read the current folder")?;
     let state = current.ancestors().find(|folder| folder.join(".counterfoil").is_dir());

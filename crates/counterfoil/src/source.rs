@@ -33,17 +33,17 @@ impl Source {
             return Ok(found);
         }
         if argument.is_dir() {
-            bail!("{} is a folder; give the path of a workflow file", display_path(&argument));
+            bail!("{} is a folder; give the path of a workflow file", display_path(argument));
         }
         if argument.exists() {
             return Ok(Self::File(argument.to_owned()));
         }
         if has_extension(argument, &["yaml", "yml"]) {
-            bail!("workflow file {} does not exist", display_path(&argument));
+            bail!("workflow file {} does not exist", display_path(argument));
         }
-        let name = display_path(&argument);
+        let name = display_path(argument);
         let known = pack_workflows();
-        let hint = match did_you_mean(&name.to_string(), known.iter().map(String::as_str)) {
+        let hint = match did_you_mean(&name.clone(), known.iter().map(String::as_str)) {
             Some(suggestion) => format!("{suggestion} Or give a file"),
             None => "list the packs with `counterfoil pack list`, or give a file".to_owned(),
         };
@@ -84,7 +84,7 @@ impl Source {
     pub(crate) fn display_name(&self) -> String {
         match self {
             Self::Pack { name, .. } => name.clone(),
-            Self::File(file) => display_path(&file),
+            Self::File(file) => display_path(file),
         }
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn open_to_read(state: &Path) -> Result<Engine> {
 pub(crate) fn require_runs(state: &Path) -> Result<()> {
     journal::refuse_lost(state, keys_folder().as_deref())?;
     if !state.join("journal.db").exists() {
-        bail!("there are no runs in {}; start one with `counterfoil run`", display_path(&state));
+        bail!("there are no runs in {}; start one with `counterfoil run`", display_path(state));
     }
     Ok(())
 }
@@ -152,7 +152,7 @@ fn by_default(repo: &Path, base: Option<&Path>) -> Found {
              them with `mkdir -p {base} && mv {old} {new}`",
             new = display_path(&folder),
             old = display_path(&in_tree),
-            base = display_path(&base)
+            base = display_path(base)
         )
     });
     Found { folder, note }

@@ -19,18 +19,18 @@ pub(crate) fn create_empty_folder(folder: &Path, hint: &str) -> Result<()> {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             return std::fs::create_dir_all(folder)
-                .with_context(|| format!("cannot create the folder {}", display_path(&folder)));
+                .with_context(|| format!("cannot create the folder {}", display_path(folder)));
         }
         Err(error) if error.kind() == ErrorKind::NotADirectory => {
-            bail!("{} is not a folder", display_path(&folder));
+            bail!("{} is not a folder", display_path(folder));
         }
         Err(error) => {
             return Err(error)
-                .with_context(|| format!("cannot open the folder {}", display_path(&folder)));
+                .with_context(|| format!("cannot open the folder {}", display_path(folder)));
         }
     };
     if entries.next().is_some() {
-        bail!("the folder {} is not empty; {hint}", display_path(&folder));
+        bail!("the folder {} is not empty; {hint}", display_path(folder));
     }
     Ok(())
 }
@@ -85,7 +85,7 @@ pub(crate) fn read_files(
                     .and_then(|file| file.take(remaining as u64 + 1).read_to_end(&mut bytes));
                 file.with_context(|| format!("cannot read {}", display_path(&path)))?;
                 let Some(rest) = remaining.checked_sub(bytes.len().max(1)) else {
-                    bail!("{} contains more than {max_bytes} bytes", display_path(&folder));
+                    bail!("{} contains more than {max_bytes} bytes", display_path(folder));
                 };
                 remaining = rest;
                 files.insert(name, bytes);

@@ -49,7 +49,7 @@ const MAX_SETTINGS_BYTES: u64 = 4 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum OverlayError {
     /// A file or link of the overlay cannot be created.
-    #[error("{} cannot be created: {error}", display_path(&path))]
+    #[error("{} cannot be created: {error}", display_path(path))]
     Create {
         /// The file or link.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum OverlayError {
         error: io::Error,
     },
     /// The user's folder or settings cannot be read.
-    #[error("{} cannot be read: {error}", display_path(&path))]
+    #[error("{} cannot be read: {error}", display_path(path))]
     Read {
         /// The folder or file.
         path: PathBuf,
@@ -65,13 +65,13 @@ pub enum OverlayError {
         error: io::Error,
     },
     /// The user's settings are too large.
-    #[error("{} has more than 4 MB", display_path(&path))]
+    #[error("{} has more than 4 MB", display_path(path))]
     TooLarge {
         /// The settings file.
         path: PathBuf,
     },
     /// The user's settings are invalid.
-    #[error("{} {error}", display_path(&path))]
+    #[error("{} {error}", display_path(path))]
     Settings {
         /// The settings file.
         path: PathBuf,

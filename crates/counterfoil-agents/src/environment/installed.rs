@@ -50,7 +50,7 @@ pub enum ProgramError {
         install: String,
     },
     /// The program does not run.
-    #[error("{} cannot be run: {why}", display_path(&program))]
+    #[error("{} cannot be run: {why}", display_path(program))]
     Broken {
         /// The path of the program.
         program: PathBuf,
@@ -60,7 +60,7 @@ pub enum ProgramError {
     /// The program is too old.
     #[error(
         "{} is version {version}, and at least {oldest} is needed; update it with `{install}`",
-        display_path(&program)
+        display_path(program)
     )]
     TooOld {
         /// The path of the program.

@@ -161,8 +161,8 @@ impl Sizes {
                     sum.saturating_add(next.map_or(usize::MAX, |next| sizes.get(next)))
                 });
                 sizes.by_node.insert(key, size);
-            } else if !sizes.by_node.contains_key(&key) {
-                sizes.by_node.insert(key, usize::MAX);
+            } else if let std::collections::hash_map::Entry::Vacant(e) = sizes.by_node.entry(key) {
+                e.insert(usize::MAX);
                 stack.push((node, true));
                 stack.extend(inner(root, node).into_iter().flatten().map(|next| (next, false)));
             }

@@ -46,12 +46,12 @@ impl fmt::Display for Notice {
             Self::MissingKey { path, why } => write!(
                 formatter,
                 "the key of the journal, {}, cannot be read ({why}), so whether the journal was altered cannot be told",
-                display_path(&path)
+                display_path(path)
             ),
             Self::LostBefore { path, runs } => write!(
                 formatter,
                 "the journal {}, which had {runs} run{}, is gone; a new one was begun",
-                display_path(&path),
+                display_path(path),
                 if *runs == 1 { "" } else { "s" }
             ),
         }

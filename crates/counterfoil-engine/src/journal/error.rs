@@ -13,7 +13,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The state folder cannot be created or read.
-    #[error("the state folder {} cannot be used: {why}; choose another folder", display_path(&path))]
+    #[error("the state folder {} cannot be used: {why}; choose another folder", display_path(path))]
     Folder {
         /// The path of the state folder.
         path: PathBuf,
@@ -21,37 +21,52 @@ pub enum Error {
         why: String,
     },
     /// The journal is missing although runs were recorded.
-    #[error("the journal {} is missing, although runs were recorded; restore it from a backup; to start anew, move the rest of the folder away and start a run", display_path(&path))]
+    #[error(
+        "the journal {} is missing, although runs were recorded; restore it from a backup; to start anew, move the rest of the folder away and start a run",
+        display_path(path)
+    )]
     Lost {
         /// Where the file was.
         path: PathBuf,
     },
     /// There is a link in the state folder.
-    #[error("{} is a link, and links in a state folder are not followed; remove it, or put back what was there", display_path(&path))]
+    #[error(
+        "{} is a link, and links in a state folder are not followed; remove it, or put back what was there",
+        display_path(path)
+    )]
     Link {
         /// The path of the link.
         path: PathBuf,
     },
     /// The journal is read-only.
-    #[error("the journal {} cannot be written; allow writing there or open it for reading only", display_path(&path))]
+    #[error(
+        "the journal {} cannot be written; allow writing there or open it for reading only",
+        display_path(path)
+    )]
     ReadOnly {
         /// The path of the journal.
         path: PathBuf,
     },
     /// The write-ahead log has the latest events, but cannot be read in a read-only folder.
-    #[error("the latest events of the journal {} are in its log, which cannot be read in a read-only folder; copy the folder and read the copy", display_path(&path))]
+    #[error(
+        "the latest events of the journal {} are in its log, which cannot be read in a read-only folder; copy the folder and read the copy",
+        display_path(path)
+    )]
     Log {
         /// The path of the journal.
         path: PathBuf,
     },
     /// There is no journal.
-    #[error("there is no journal at {}; specify the state folder of a run", display_path(&path))]
+    #[error("there is no journal at {}; specify the state folder of a run", display_path(path))]
     Missing {
         /// Where the file should be.
         path: PathBuf,
     },
     /// The file is not a journal. It was not changed.
-    #[error("{} is not a journal: {why}; it was not changed; move it or choose another folder", display_path(&path))]
+    #[error(
+        "{} is not a journal: {why}; it was not changed; move it or choose another folder",
+        display_path(path)
+    )]
     NotAJournal {
         /// The path of the file.
         path: PathBuf,
@@ -59,7 +74,10 @@ pub enum Error {
         why: String,
     },
     /// The file was written by a later version. It was not changed.
-    #[error("the journal {} has version {found}, but this program supports versions up to {known}; it was not changed; upgrade the program", display_path(&path))]
+    #[error(
+        "the journal {} has version {found}, but this program supports versions up to {known}; it was not changed; upgrade the program",
+        display_path(path)
+    )]
     Newer {
         /// The path of the file.
         path: PathBuf,
@@ -69,7 +87,7 @@ pub enum Error {
         known: i64,
     },
     /// There is no room. No recorded event is lost.
-    #[error("{why}, so that {} cannot be written; no recorded event is lost; {} and continue", display_path(&path), why.remedy())]
+    #[error("{why}, so that {} cannot be written; no recorded event is lost; {} and continue", display_path(path), why.remedy())]
     Full {
         /// The file that could not be written: the journal, a transcript or an artifact.
         path: PathBuf,
@@ -77,13 +95,16 @@ pub enum Error {
         why: NoRoom,
     },
     /// Another process kept the file locked for longer than the timeout.
-    #[error("the journal {} is locked by another process; try again later", display_path(&path))]
+    #[error("the journal {} is locked by another process; try again later", display_path(path))]
     Busy {
         /// The path of the journal.
         path: PathBuf,
     },
     /// The database is damaged.
-    #[error("the journal {} is damaged ({why}); restore it from a backup, or read the intact events of each run", display_path(&path))]
+    #[error(
+        "the journal {} is damaged ({why}); restore it from a backup, or read the intact events of each run",
+        display_path(path)
+    )]
     Damaged {
         /// The path of the journal.
         path: PathBuf,
@@ -91,13 +112,16 @@ pub enum Error {
         why: String,
     },
     /// The file was deleted or replaced while it was open.
-    #[error("the journal {} was deleted or replaced while it was open; restore the folder and open it again", display_path(&path))]
+    #[error(
+        "the journal {} was deleted or replaced while it was open; restore the folder and open it again",
+        display_path(path)
+    )]
     Gone {
         /// Where the file was.
         path: PathBuf,
     },
     /// The database failed for another reason.
-    #[error("the journal {} failed: {why}", display_path(&path))]
+    #[error("the journal {} failed: {why}", display_path(path))]
     Store {
         /// The path of the journal.
         path: PathBuf,
@@ -105,7 +129,7 @@ pub enum Error {
         why: String,
     },
     /// The writer thread has ended.
-    #[error("the journal {} has stopped writing; open it again", display_path(&path))]
+    #[error("the journal {} has stopped writing; open it again", display_path(path))]
     Stopped {
         /// The path of the journal.
         path: PathBuf,
@@ -121,7 +145,10 @@ pub enum Error {
         why: String,
     },
     /// The key of the journal is missing or cannot be used.
-    #[error("the key of the journal, {}, {why}: whether the journal was altered cannot be told; restore the key, or keep new runs in another state folder", display_path(&path))]
+    #[error(
+        "the key of the journal, {}, {why}: whether the journal was altered cannot be told; restore the key, or keep new runs in another state folder",
+        display_path(path)
+    )]
     Key {
         /// The path of the key.
         path: PathBuf,
@@ -129,7 +156,11 @@ pub enum Error {
         why: String,
     },
     /// There is another journal than the one that was there before.
-    #[error("the journal {} is not the one that was there before; put that one back, or remove {} to accept this one", display_path(&path), display_path(&record))]
+    #[error(
+        "the journal {} is not the one that was there before; put that one back, or remove {} to accept this one",
+        display_path(path),
+        display_path(record)
+    )]
     Replaced {
         /// The path of the journal.
         path: PathBuf,
@@ -137,7 +168,11 @@ pub enum Error {
         record: PathBuf,
     },
     /// The journal is a copy of another one.
-    #[error("the journal {} is a copy of {}, and both cannot be continued; use that one, or another state folder", display_path(&path), display_path(&original))]
+    #[error(
+        "the journal {} is a copy of {}, and both cannot be continued; use that one, or another state folder",
+        display_path(path),
+        display_path(original)
+    )]
     Copy {
         /// The path of the copy.
         path: PathBuf,
@@ -145,7 +180,10 @@ pub enum Error {
         original: PathBuf,
     },
     /// Events or runs that were recorded are not in the journal.
-    #[error("{what}; restore the newest journal.db with journal.db-wal, or remove {} to accept what is there", display_path(&record))]
+    #[error(
+        "{what}; restore the newest journal.db with journal.db-wal, or remove {} to accept what is there",
+        display_path(record)
+    )]
     Behind {
         /// What is missing.
         what: String,
@@ -219,7 +257,7 @@ pub enum Error {
         why: &'static str,
     },
     /// A transcript cannot be written or read, or is damaged.
-    #[error("the transcript {} {why}", display_path(&path))]
+    #[error("the transcript {} {why}", display_path(path))]
     Transcript {
         /// The path of the transcript.
         path: PathBuf,

@@ -158,7 +158,7 @@ impl Search<'_, '_> {
                 return None;
             }
             let content = (self.read)(path).unwrap_or_else(|why| {
-                let path = display_path(&path);
+                let path = display_path(path);
                 self.failure.get_or_insert_with(|| {
                     format!("it runs {path}, and how it was at the start cannot be read: {why}")
                 });

@@ -137,7 +137,7 @@ async fn look_up(
         return Err(first_line(&head).unwrap_or_else(|| {
             format!(
                 "{} is in no repository that git can read",
-                display_path(&state.resolver.folder())
+                display_path(state.resolver.folder())
             )
         }));
     }

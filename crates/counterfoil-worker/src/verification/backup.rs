@@ -60,5 +60,5 @@ fn create_folder(backup: &Path) -> io::Result<PathBuf> {
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::other(format!("{} is full", display_path(&backup))))
+    Err(io::Error::other(format!("{} is full", display_path(backup))))
 }

@@ -64,11 +64,11 @@ pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
         Box::new(BufReader::new(std::io::stdin()))
     } else {
         if path.is_dir() {
-            bail!("{} is a folder; pass a file with one JSON object per line", display_path(&path));
+            bail!("{} is a folder; pass a file with one JSON object per line", display_path(path));
         }
         Box::new(BufReader::new(
             std::fs::File::open(path)
-                .with_context(|| format!("cannot open {}", display_path(&path)))?,
+                .with_context(|| format!("cannot open {}", display_path(path)))?,
         ))
     };
     let mut out = output::json_stdout().buffered();

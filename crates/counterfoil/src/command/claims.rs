@@ -71,7 +71,7 @@ fn count_claims(state: &Path, args: &StatsArgs, by: &[Dimension]) -> Result<(Tal
 }
 
 fn no_runs(state: &Path) -> String {
-    format!("there are no runs in {}, so there are no claims", display_path(&state))
+    format!("there are no runs in {}, so there are no claims", display_path(state))
 }
 
 fn is_selected(run: &RunInfo, args: &StatsArgs) -> bool {

@@ -118,7 +118,7 @@ fn redactor(location: &StateLocation, ran_in: &Path) -> Result<Redactor> {
 
 /// Returns an error if the folder exists and is not empty.
 fn require_empty(folder: &Path) -> Result<()> {
-    let name = display_path(&folder);
+    let name = display_path(folder);
     match std::fs::read_dir(folder) {
         Ok(mut entries) => {
             if entries.next().is_some() {

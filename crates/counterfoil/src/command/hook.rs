@@ -168,9 +168,9 @@ fn message_from_transcript(event: Event, payload: &Payload) -> Result<String> {
         Event::SubagentStop => Speaker::Subagent(payload.agent_id.as_deref()),
     };
     let tail = read_tail(path)
-        .with_context(|| format!("cannot read the transcript {}", display_path(&path)))?;
+        .with_context(|| format!("cannot read the transcript {}", display_path(path)))?;
     last_message(&tail, speaker).with_context(|| {
-        format!("{} contains no message of the agent; nothing was checked", display_path(&path))
+        format!("{} contains no message of the agent; nothing was checked", display_path(path))
     })
 }
 

@@ -76,10 +76,7 @@ fn write_plan(root: &Path, plan: &Plan) -> Result<()> {
 
 fn undo(args: &InitArgs, root: &Path, record: &InitRecord, recorded: Option<&str>) -> Result<Exit> {
     if record.changes.is_empty() {
-        output::write_stderr(&format!(
-            "nothing to undo: {} has no {RECORD}\n",
-            display_path(&root)
-        ));
+        output::write_stderr(&format!("nothing to undo: {} has no {RECORD}\n", display_path(root)));
         return Ok(Exit::Success);
     }
     let (undone, remaining) = undo_in_memory(root, record);

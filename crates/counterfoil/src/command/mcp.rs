@@ -17,7 +17,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<Exit> {
         Some(path) => {
             let session = SessionFile::load(path)?;
             let contract = Contract::compile(session.contract).with_context(|| {
-                format!("cannot compile the contract of session {}", display_path(&path))
+                format!("cannot compile the contract of session {}", display_path(path))
             })?;
             let names = session.checks.iter().flat_map(|checks| checks.names.clone()).collect();
             let tools = SubmissionTools::for_attempt(

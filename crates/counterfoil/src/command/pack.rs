@@ -94,7 +94,7 @@ fn states(machine: &Machine) -> MachineStates {
 fn eject(pack: &'static Pack, folder: &Path, force: bool) -> Result<Exit> {
     if force {
         std::fs::create_dir_all(folder)
-            .with_context(|| format!("cannot create the folder {}", display_path(&folder)))?;
+            .with_context(|| format!("cannot create the folder {}", display_path(folder)))?;
     } else {
         unpack::create_empty_folder(folder, "choose another, or overwrite with --force")?;
     }
@@ -105,7 +105,7 @@ fn eject(pack: &'static Pack, folder: &Path, force: bool) -> Result<Exit> {
         pack.name(),
         files.len(),
         demo,
-        &display_path(&folder),
+        &display_path(folder),
     ));
     Ok(Exit::Success)
 }

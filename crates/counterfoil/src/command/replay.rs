@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
         }
     }
     if all.is_empty() {
-        let paths: Vec<String> = args.paths.iter().map(|path| display_path(&path)).collect();
+        let paths: Vec<String> = args.paths.iter().map(|path| display_path(path)).collect();
         bail!(
             "there is nothing to replay in {}; pass a recording (see `counterfoil export`) or transcripts",
             paths.join(", ")

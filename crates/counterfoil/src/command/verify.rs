@@ -94,7 +94,7 @@ fn contracts_then(args: &VerifyArgs, base: &mut RevisionBaseline) -> Result<Cont
     let mut copies = Vec::new();
     let mut then = |path: &Path| -> Result<PathBuf> {
         let earlier = base.earlier_files(path, input::is_contract_file).with_context(|| {
-            format!("the contracts in {} cannot be read as in {}", display_path(&path), args.base)
+            format!("the contracts in {} cannot be read as in {}", display_path(path), args.base)
         })?;
         let path = earlier.as_ref().map_or(path, |earlier| &earlier.path).to_owned();
         copies.extend(earlier);

@@ -222,12 +222,12 @@ fn check_repository(probe: &Probe, findings: &mut Vec<Finding>, passed: &mut Vec
         )),
     }
     if probe.writable {
-        passed.push(format!("state: {}", display_path(&state)));
+        passed.push(format!("state: {}", display_path(state)));
     } else {
         findings.push(finding(
             Level::Fail,
             "state",
-            format!("{} is not writable", display_path(&state)),
+            format!("{} is not writable", display_path(state)),
             format!(
                 "`chmod u+w {}`, or choose another state folder with --state DIR",
                 display_path(&probe.repo)
@@ -240,9 +240,9 @@ fn check_repository(probe: &Probe, findings: &mut Vec<Finding>, passed: &mut Vec
             "state",
             format!(
                 "{} is writable by every user, who can change the inputs and results of agents",
-                display_path(&folder)
+                display_path(folder)
             ),
-            format!("`chmod o-w {}`", display_path(&folder)),
+            format!("`chmod o-w {}`", display_path(folder)),
         ));
     }
     match probe.containment {

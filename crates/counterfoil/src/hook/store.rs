@@ -36,7 +36,7 @@ impl HistoryStore {
     /// Opens and locks the history of an agent. The folder is created if it does not exist.
     pub(crate) fn open(folder: &Path, session: &str, agent: &str) -> Result<Self> {
         create_private_folder(folder)
-            .with_context(|| format!("cannot create the folder {}", display_path(&folder)))?;
+            .with_context(|| format!("cannot create the folder {}", display_path(folder)))?;
         let path = folder.join(file_name(session, agent));
         if !path.exists() {
             remove_stale(folder);

@@ -37,7 +37,7 @@ impl SubmissionStore {
             Self::File(path) => path.clone(),
             Self::Folder(folder) => {
                 make_folder(folder)
-                    .map_err(|error| format!("cannot create {}: {error}", display_path(&folder)))?;
+                    .map_err(|error| format!("cannot create {}: {error}", display_path(folder)))?;
                 folder.join("submissions.jsonl")
             }
         };

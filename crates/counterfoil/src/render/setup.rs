@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// What was found in the project.
 pub(crate) fn survey(root: &Path, survey: &Survey) -> String {
-    let mut text = format!("in {}\n", display_path(&root));
+    let mut text = format!("in {}\n", display_path(root));
     let agents: Vec<&str> = survey.subagents.named.keys().map(String::as_str).collect();
     let mut line = |name: &str, values: &[&str]| {
         let (some, more) = values.split_at(values.len().min(8));

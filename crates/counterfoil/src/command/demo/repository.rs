@@ -100,7 +100,7 @@ fn git(repo: &Path, arguments: &[&str]) -> Result<()> {
         .context("cannot start git")?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        bail!("`git {}` failed in {}: {}", arguments.join(" "), display_path(&repo), stderr.trim());
+        bail!("`git {}` failed in {}: {}", arguments.join(" "), display_path(repo), stderr.trim());
     }
     Ok(())
 }

@@ -71,7 +71,7 @@ pub(super) fn load(found: &Found, agent: Option<&str>) -> Option<Source> {
             let case = match load_transcript(path, agent) {
                 Ok(case) => Ok(case),
                 Err(TranscriptError::UnknownProgram) if !named => return None,
-                Err(why) => Err((display_path(&path), why.message())),
+                Err(why) => Err((display_path(path), why.message())),
             };
             Some(Source { origin: Origin::Transcript { path: path.clone() }, cases: vec![case] })
         }
@@ -92,7 +92,7 @@ fn load_recording(folder: &Path) -> Source {
         }
     };
     let cases = recording.attempts.iter().map(|attempt| {
-        let name = format!("{}: {}", display_path(&folder), attempt.name());
+        let name = format!("{}: {}", display_path(folder), attempt.name());
         load_attempt(folder, attempt, &recording.contracts, &name).map_err(|why| (name, why))
     });
     let cases = cases.collect();
@@ -209,7 +209,7 @@ fn load_transcript(path: &Path, agent: Option<&str>) -> Result<Case, TranscriptE
         &errors,
         &submissions,
     );
-    let name = display_path(&path);
+    let name = display_path(path);
     Ok(Case { name, attempt, outputs: vec![output], texts: vec![text], definition: None })
 }
 
@@ -333,22 +333,21 @@ fn update_recording(
 
 fn write_file(path: &Path, bytes: &[u8]) -> Result<(), String> {
     atomic_write(path, bytes)
-        .map_err(|error| format!("cannot write {}: {error}", display_path(&path)))
+        .map_err(|error| format!("cannot write {}: {error}", display_path(path)))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let read_error =
-        |error: std::io::Error| format!("cannot read {}: {error}", display_path(&path));
+    let read_error = |error: std::io::Error| format!("cannot read {}: {error}", display_path(path));
     // Anything but a regular file, such as a pipe, could block.
     if !std::fs::metadata(path).map_err(read_error)?.is_file() {
-        return Err(format!("{} is not a regular file", display_path(&path)));
+        return Err(format!("{} is not a regular file", display_path(path)));
     }
     let mut bytes = Vec::new();
     File::open(path)
         .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
         .map_err(read_error)?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(format!("{} is larger than {MAX_FILE_BYTES} bytes", display_path(&path)));
+        return Err(format!("{} is larger than {MAX_FILE_BYTES} bytes", display_path(path)));
     }
     Ok(bytes)
 }

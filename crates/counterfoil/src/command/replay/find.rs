@@ -48,7 +48,7 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<SearchResult, String> {
     let mut result = SearchResult::default();
     for path in paths {
         let meta = std::fs::metadata(path)
-            .map_err(|error| format!("cannot open {}: {error}", display_path(&path)))?;
+            .map_err(|error| format!("cannot open {}: {error}", display_path(path)))?;
         if meta.is_dir() {
             result.walk(path);
             continue;
@@ -94,7 +94,7 @@ impl SearchResult {
                 if self.examined > MAX_ENTRIES {
                     self.notes.push(format!(
                         "there are more than {MAX_ENTRIES} files; the rest of {} is skipped; pass a smaller folder",
-                        display_path(&top)
+                        display_path(top)
                     ));
                     return;
                 }
