@@ -8,6 +8,7 @@
 
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// A schema that unfolds to at most this many schemas is listed as a whole.
 const WHOLE: usize = 1_000;
@@ -161,8 +162,8 @@ impl Sizes {
                     sum.saturating_add(next.map_or(usize::MAX, |next| sizes.get(next)))
                 });
                 sizes.by_node.insert(key, size);
-            } else if let std::collections::hash_map::Entry::Vacant(e) = sizes.by_node.entry(key) {
-                e.insert(usize::MAX);
+            } else if let Entry::Vacant(entry) = sizes.by_node.entry(key) {
+                entry.insert(usize::MAX);
                 stack.push((node, true));
                 stack.extend(inner(root, node).into_iter().flatten().map(|next| (next, false)));
             }

@@ -53,22 +53,21 @@ pub(super) fn environment() -> Environment<'static> {
     environment.add_filter("chain", chain);
     environment
         .add_filter("pprint", |state: &mut State, value: &Data| made(state, json(value, Some(2))?));
-    type Text<'a> = StringInput<'a>;
-    environment.add_filter("upper", |state: &mut State, text: Text<'_>| {
+    environment.add_filter("upper", |state: &mut State, text: StringInput<'_>| {
         made_value(state, filters::upper(text))
     });
-    environment.add_filter("lower", |state: &mut State, text: Text<'_>| {
+    environment.add_filter("lower", |state: &mut State, text: StringInput<'_>| {
         made_value(state, filters::lower(text))
     });
     environment.add_filter("title", |state: &mut State, text: Cow<'_, str>| {
         made(state, filters::title(text))
     });
-    environment.add_filter("capitalize", |state: &mut State, text: Text<'_>| {
+    environment.add_filter("capitalize", |state: &mut State, text: StringInput<'_>| {
         made_value(state, filters::capitalize(text))
     });
     environment.add_filter(
         "trim",
-        |state: &mut State, text: Text<'_>, ends: Option<Cow<'_, str>>| {
+        |state: &mut State, text: StringInput<'_>, ends: Option<Cow<'_, str>>| {
             made_value(state, filters::trim(text, ends))
         },
     );
