@@ -92,21 +92,30 @@ impl Extractor<'_> {
         let mut applied = Capped::default();
         let comparable = likeness == Likeness::Attempt || !self.contract.attempt_keys.has_fields();
         if comparable && !found.is_broken() {
-            let probe = found.validate(&self.contract, &self.policy, source, Detail::Probe);
-            if probe.is_accepted() {
+            // What is most of the text is probably what the report is about: it is explained at once,
+            // and so not read and validated twice.
+            let is_most = !self.eager && found.end - found.start > source.bytes().len() / 2;
+            let detail = if is_most { Detail::Full } else { Detail::Probe };
+            let validated = found.validate(&self.contract, &self.policy, source, detail);
+            let mut is_explained = is_most;
+            if validated.is_accepted() {
                 likeness = Likeness::Attempt;
-                applied = repairs(found.edits(), source);
-                outcome = Some(probe);
-            } else if probe.stage == Some(Stage::Parse)
+                is_explained = true;
+            } else if validated.stage == Some(Stage::Parse)
                 && self.policy.repairs()
                 && let CandidateSource::Fence { .. } = found.how
             {
                 // Repaired at the end of the text, which a broken string may reach.
                 found.how = CandidateSource::FenceToRepair;
-            } else if probe.stage == Some(Stage::Parse) {
+                is_explained = false;
+            } else if validated.stage == Some(Stage::Parse) {
                 is_unparsable = true;
             } else if likeness == Likeness::Attempt && self.is_template(&found, source) {
                 likeness = Likeness::Related;
+            }
+            if is_explained {
+                applied = repairs(found.edits(), source);
+                outcome = Some(validated);
             }
         }
         Examined { found, likeness, is_unparsable, outcome, repairs: applied }
