@@ -109,13 +109,12 @@ pub fn is_over() -> bool {
 }
 
 /// The processor time that this thread has used. `None` where the system does not tell.
-#[cfg(unix)]
+#[cfg(not(target_family = "wasm"))]
 fn processor_time() -> Option<Duration> {
-    let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::try_from(used).ok()
+    cpu_time::ThreadTime::try_now().ok().map(|used| used.as_duration())
 }
 
-#[cfg(not(unix))]
+#[cfg(target_family = "wasm")]
 fn processor_time() -> Option<Duration> {
     None
 }

@@ -255,6 +255,8 @@ mod again {
         let output = Command::new(program)
             .args(arguments)
             .arg(std::env::current_exe().unwrap())
+            // One at a time: as the first process of a container, this one adopts the orphans of all.
+            .arg("--test-threads=1")
             .args(which)
             .output()
             .unwrap();
