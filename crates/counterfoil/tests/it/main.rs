@@ -22,6 +22,7 @@ mod runs;
 mod setup;
 mod shell_project;
 mod shipped;
+mod small_disk;
 mod state_folder;
 mod terminal;
 mod verification;

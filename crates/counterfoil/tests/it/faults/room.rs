@@ -4,58 +4,18 @@ use super::file_limit::{assert_large_artifacts, large_artifacts};
 use crate::shell_project::{
     SHELL_AGENT, ShellProject, agent_workflow, run_arguments, workflow_with_question,
 };
+use crate::small_disk::SmallDisk;
 use counterfoil_testkit::{TIMEOUT, processes_in_attempts, report_skip, wait_until};
 use std::path::PathBuf;
-use std::process::Command;
 
-/// A small disk in a project, as its state folder for instance; gone with it.
-struct Disk {
-    at: PathBuf,
+/// A small disk as the state folder of a project. `None` if nothing can be mounted: the test is then
+/// skipped, and says so.
+fn state_disk(project: &ShellProject, size: &str) -> Option<SmallDisk> {
+    disk_at(project.state().to_owned(), size)
 }
 
-impl Disk {
-    /// `None` if nothing can be mounted. The test is then skipped, and says so.
-    fn mount(project: &ShellProject, size: &str) -> Option<Self> {
-        Self::mount_at(project.state().to_owned(), size)
-    }
-
-    fn mount_at(at: PathBuf, size: &str) -> Option<Self> {
-        std::fs::create_dir_all(&at).unwrap();
-        let options = format!("size={size}");
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&at).output();
-        match mounted {
-            Ok(output) if output.status.success() => Some(Self { at }),
-            other => {
-                report_skip(&format!("no disk can be mounted: {other:?}"));
-                None
-            }
-        }
-    }
-
-    fn remount(&self, option: &str) {
-        let options = format!("remount,{option}");
-        let status = Command::new("mount").args(["-o", &options]).arg(&self.at).status().unwrap();
-        assert!(status.success(), "{options}");
-    }
-
-    /// Takes all the room there is.
-    fn fill(&self) {
-        use std::io::Write;
-        let mut filler = std::fs::File::create(self.at.join("filler")).unwrap();
-        while filler.write_all(&[0; 1024]).is_ok() {}
-        while filler.write_all(&[0]).is_ok() {}
-    }
-
-    fn make_room(&self) {
-        std::fs::remove_file(self.at.join("filler")).unwrap();
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.at).status();
-    }
+fn disk_at(at: PathBuf, size: &str) -> Option<SmallDisk> {
+    SmallDisk::mount(at, size).inspect_err(|why| report_skip(why)).ok()
 }
 
 /// An agent that has printed its result, and ends when the test allows it: only the journal still needs
@@ -78,7 +38,7 @@ fn wait_until_printed(project: &ShellProject) {
 #[test]
 fn a_full_disk_stops_the_run_and_room_lets_it_go_on() {
     let project = ShellProject::with_agent("", PATIENT);
-    let Some(disk) = Disk::mount(&project, "1m") else { return };
+    let Some(disk) = state_disk(&project, "1m") else { return };
     let live = project.start(&run_arguments("flow.yaml", SHELL_AGENT));
     wait_until_printed(&project);
     disk.fill();
@@ -95,7 +55,7 @@ fn a_full_disk_stops_the_run_and_room_lets_it_go_on() {
 #[test]
 fn room_that_is_made_in_time_is_enough() {
     let project = ShellProject::with_agent("", PATIENT);
-    let Some(disk) = Disk::mount(&project, "1m") else { return };
+    let Some(disk) = state_disk(&project, "1m") else { return };
     let mut live = project.start(&run_arguments("flow.yaml", SHELL_AGENT));
     wait_until_printed(&project);
     disk.fill();
@@ -113,7 +73,7 @@ fn room_that_is_made_in_time_is_enough() {
 #[test]
 fn an_answer_that_fills_the_disk_is_not_the_agents_fault() {
     let project = ShellProject::with_agent("", "head -c 4000000 /dev/zero\n");
-    let Some(disk) = Disk::mount(&project, "2m") else { return };
+    let Some(disk) = state_disk(&project, "2m") else { return };
     let output = project.run_workflow("flow.yaml", SHELL_AGENT);
     output.expect(
         122,
@@ -134,7 +94,7 @@ fn a_command_whose_output_fills_the_disk_is_run_again_when_there_is_room() {
             + "  flood: { command: [sh, flood.sh], next: [{ when: result.ok, go: work }, { go: lost }] }\n  lost: { end: failed }\n",
     );
     project.write("flood.sh", "[ -e small ] || head -c 4000000 /dev/zero\n");
-    let Some(disk) = Disk::mount(&project, "2m") else { return };
+    let Some(disk) = state_disk(&project, "2m") else { return };
     project
         .run_workflow("flow.yaml", SHELL_AGENT)
         .expect(122, &["the disk is full", "free some space and continue"]);
@@ -148,7 +108,7 @@ fn a_command_whose_output_fills_the_disk_is_run_again_when_there_is_room() {
 fn an_artifact_without_room_is_written_when_there_is_some() {
     let project = ShellProject::with_agent("", "echo '{\"ok\": true}'\n");
     project.write("flow.yaml", agent_workflow("") + &large_artifacts(40));
-    let Some(disk) = Disk::mount_at(project.repo().join("out"), "32k") else { return };
+    let Some(disk) = disk_at(project.repo().join("out"), "32k") else { return };
     project
         .run_workflow("flow.yaml", SHELL_AGENT)
         .expect(122, &["the disk is full", "repo/out/", "free some space and continue"]);
@@ -162,7 +122,7 @@ fn an_artifact_without_room_is_written_when_there_is_some() {
 #[test]
 fn an_agent_that_fails_on_a_full_disk_is_repeated_when_there_is_room() {
     let project = ShellProject::new();
-    let Some(disk) = Disk::mount_at(project.repo().to_owned(), "1m") else { return };
+    let Some(disk) = disk_at(project.repo().to_owned(), "1m") else { return };
     project.write("contracts/ok.yaml", "contract: acme/ok\nversion: 1\nfields: { ok: boolean }\n");
     project.write("prompts/work.md", "Do the work.\n");
     project.write("flow.yaml", agent_workflow(""));
@@ -182,7 +142,7 @@ fn an_agent_that_fails_on_a_full_disk_is_repeated_when_there_is_room() {
 fn a_state_folder_that_cannot_be_written_can_still_be_read() {
     let project = ShellProject::with_agent("", "echo '{\"ok\": true}'\n");
     project.write("flow.yaml", workflow_with_question());
-    let Some(disk) = Disk::mount(&project, "4m") else { return };
+    let Some(disk) = state_disk(&project, "4m") else { return };
     assert_eq!(project.run_workflow("flow.yaml", SHELL_AGENT).code, Some(4));
     disk.remount("ro");
     for arguments in [

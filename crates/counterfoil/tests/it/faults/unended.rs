@@ -11,7 +11,7 @@ use std::process::Command;
 /// The user and group of a process without privileges.
 const NOBODY: &str = "65534";
 
-/// A program that belongs to root and runs as root, whoever starts it.
+/// A program that belongs to root and runs as root for every user.
 const PRIVILEGED: &str = r#"
 #include <stdio.h>
 #include <unistd.h>

@@ -2,6 +2,7 @@
 
 use crate::PROGRAM;
 use crate::shell_project::ShellProject;
+use crate::small_disk::SmallDisk;
 use counterfoil_testkit::{TestCommand, send_signal, testing_dir, wait_until};
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -51,7 +52,7 @@ impl Strike {
 /// What a machine must offer for some of the strikes.
 pub(super) struct Stage {
     project: ShellProject,
-    disk: Option<Disk>,
+    disk: Option<SmallDisk>,
     memory: Option<MemoryGroup>,
     /// The number of seconds that is added to the time of day.
     clock: PathBuf,
@@ -69,7 +70,7 @@ impl Stage {
             .arg(testing_dir().join("clock.c"))
             .status();
         assert!(built.unwrap().success(), "testing/clock.c cannot be compiled");
-        let disk = Disk::mount(project.state());
+        let disk = SmallDisk::mount(project.state().to_owned(), "16m").ok();
         Self { disk, memory: MemoryGroup::new(), clock, preloaded, project }
     }
 
@@ -221,37 +222,6 @@ fn wait(mut live: Child) -> ExitStatus {
 /// Whether a process could be struck before it had ended by itself: with a result, or at the question.
 pub(super) fn was_hit(ended: ExitStatus) -> bool {
     ended.signal().is_some() || !matches!(ended.code(), Some(0 | 4))
-}
-
-/// A small disk for a state folder; gone with the value.
-struct Disk {
-    at: PathBuf,
-}
-
-impl Disk {
-    fn mount(at: &Path) -> Option<Self> {
-        fs::create_dir_all(at).unwrap();
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=16m", "tmpfs"]).arg(at).output();
-        mounted.is_ok_and(|output| output.status.success()).then(|| Self { at: at.to_owned() })
-    }
-
-    fn fill(&self) {
-        use std::io::Write as _;
-        let mut filler = fs::File::create(self.at.join("filler")).unwrap();
-        while filler.write_all(&[0; 4096]).is_ok() {}
-        while filler.write_all(&[0]).is_ok() {}
-    }
-
-    fn make_room(&self) {
-        let _ = fs::remove_file(self.at.join("filler"));
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.at).status();
-    }
 }
 
 /// A control group with little memory, of either version.
