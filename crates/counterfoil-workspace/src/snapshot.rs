@@ -16,6 +16,7 @@ mod conversions;
 mod differences;
 mod discover;
 mod entry;
+mod fingerprint;
 mod git;
 mod ignore_rules;
 mod ignored;
@@ -42,7 +43,7 @@ use crate::git::GitError;
 use base::{Base, SnapshotData};
 use blob::Conversion;
 use discover::discover;
-use entry::{BlobRules, digest_blob};
+use entry::BlobRules;
 use git::{FsCapabilities, RepositoryLocation};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore_rules::IgnoreRules;
@@ -50,7 +51,6 @@ use look::{Known, Look};
 use objects::ObjectReader;
 use read_files::{Cache, read_files};
 use repo_path::{RepoPath, canonicalize_existing, relative_to};
-use sha2::{Digest, Sha256};
 use start::Start;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
@@ -392,38 +392,6 @@ impl Snapshotter {
             self.snapshot();
         }
         self.start.get_or_insert_with(|| Start::new(Base::default(), empty_rules()))
-    }
-
-    /// A fingerprint of the files of a snapshot, whatever its base is.
-    fn fingerprint(&self, data: &SnapshotData) -> String {
-        let mut hash = Sha256::new();
-        let named = |hash: &mut Sha256, name: &RepoPath| {
-            hash.update((name.bytes().len() as u64).to_le_bytes());
-            hash.update(name.bytes());
-        };
-        let mut entries = data.entries.iter().peekable();
-        let entry = |hash: &mut Sha256, name: &RepoPath, state: &entry::PathState| {
-            if !state.is_gone() && !self.is_unreported(name, &data.base) {
-                named(hash, name);
-                state.digest(hash, self.file_mode());
-            }
-        };
-        for file in data.base.files() {
-            while let Some((name, state)) = entries.next_if(|(name, _)| **name < file.name) {
-                entry(&mut hash, name, state);
-            }
-            if let Some((name, state)) = entries.next_if(|(name, _)| **name == file.name) {
-                entry(&mut hash, name, state);
-            } else if !self.is_excluded(&file.name) {
-                named(&mut hash, &file.name);
-                let executable = self.file_mode() && file.blob.executable();
-                digest_blob(&mut hash, &file.blob.oid, file.blob.is_link(), executable);
-            }
-        }
-        for (name, state) in entries {
-            entry(&mut hash, name, state);
-        }
-        hex::encode(&hash.finalize()[..16])
     }
 
     fn is_excluded(&self, name: &RepoPath) -> bool {

@@ -1,9 +1,10 @@
 //! The state of a path when it was looked at.
 
 use super::blob::{Blob, Conversion, ObjectFormat, lfs_pointer_id};
+use rustix::fs::AtFlags;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::fs::Metadata;
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,8 +22,8 @@ pub(super) struct Identity {
     pub(super) inode: u64,
     pub(super) size: u64,
     pub(super) mode: u32,
-    modified: (i64, i64),
-    changed: (i64, i64),
+    pub(super) modified: (i64, i64),
+    pub(super) changed: (i64, i64),
 }
 
 impl Identity {
@@ -35,6 +36,21 @@ impl Identity {
             modified: (meta.mtime(), meta.mtime_nsec()),
             changed: (meta.ctime(), meta.ctime_nsec()),
         }
+    }
+
+    /// The identity of the file itself, if the path is a link, relative to an open folder.
+    #[allow(clippy::useless_conversion, reason = "the types of the fields differ on macOS")]
+    pub(super) fn at(folder: impl AsFd, path: impl rustix::path::Arg) -> rustix::io::Result<Self> {
+        let stat = rustix::fs::statat(folder, path, AtFlags::SYMLINK_NOFOLLOW)?;
+        let nanos = |nanos| i64::try_from(nanos).unwrap_or(0);
+        Ok(Self {
+            device: u64::try_from(stat.st_dev).unwrap_or(0),
+            inode: stat.st_ino,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            mode: u32::from(stat.st_mode),
+            modified: (stat.st_mtime, nanos(stat.st_mtime_nsec)),
+            changed: (stat.st_ctime, nanos(stat.st_ctime_nsec)),
+        })
     }
 
     /// The change time.
@@ -51,13 +67,6 @@ impl Identity {
         // Old file systems store whole seconds, and some only even ones.
         let granularity = if self.changed.1 == 0 { COARSE_TICK } else { FINE_TICK };
         self.changed() + granularity < when
-    }
-
-    fn digest(&self, hash: &mut Sha256) {
-        hash.update(self.size.to_le_bytes());
-        for part in [self.modified.0, self.modified.1, self.changed.0, self.changed.1] {
-            hash.update(part.to_le_bytes());
-        }
     }
 }
 
@@ -148,38 +157,6 @@ impl PathState {
             Self::File { bytes: Bytes::Unread, .. } | Self::Gone | Self::Other(_) => false,
         }
     }
-
-    /// Adds the state to a fingerprint.
-    pub(super) fn digest(&self, hash: &mut Sha256, file_mode: bool) {
-        match self {
-            Self::Gone => hash.update(b"-"),
-            Self::File { bytes, at } => match bytes {
-                Bytes::Read { blobs, .. } => {
-                    let id = blobs.first().map_or("", String::as_str);
-                    digest_blob(hash, id, false, file_mode && self.executable());
-                }
-                Bytes::Unread => {
-                    hash.update(b"u");
-                    at.digest(hash);
-                }
-            },
-            Self::Link { blob, .. } => digest_blob(hash, blob, true, false),
-            Self::Other(kind) => {
-                hash.update(b"o");
-                hash.update(kind.to_le_bytes());
-            }
-        }
-    }
-}
-
-/// Adds a blob to a fingerprint.
-pub(super) fn digest_blob(hash: &mut Sha256, id: &str, link: bool, executable: bool) {
-    hash.update(match (link, executable) {
-        (true, _) => b"l",
-        (false, true) => b"x",
-        (false, false) => b"f",
-    });
-    hash.update(id.as_bytes());
 }
 
 /// What has to be known of a repository and a path to compare a file with a blob.
@@ -191,4 +168,22 @@ pub(super) struct BlobRules {
     pub(super) file_mode: bool,
     /// Symbolic links are supported.
     pub(super) symlinks: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_one_identity_however_it_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "text").unwrap();
+        std::os::unix::fs::symlink("file", folder.path().join("link")).unwrap();
+        let open = std::fs::File::open(folder.path()).unwrap();
+        for name in ["file", "link"] {
+            let meta = folder.path().join(name).symlink_metadata().unwrap();
+            assert_eq!(Identity::at(&open, name).unwrap(), Identity::from_metadata(&meta));
+        }
+    }
 }

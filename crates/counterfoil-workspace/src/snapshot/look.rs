@@ -7,8 +7,10 @@ use super::ignore_rules::IgnoreRules;
 use super::read_files::{Folders, MAX_FILE_READ, MAX_THREADS, MAX_TOTAL_READ};
 use super::repo_path::RepoPath;
 use ignore::{DirEntry, ParallelVisitor, ParallelVisitorBuilder, WalkBuilder, WalkState};
+use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -61,6 +63,12 @@ impl Known<'_> {
     pub(super) fn look(&self) -> Look {
         let mut looker = Looker {
             known: self,
+            top: rustix::fs::open(
+                self.top,
+                OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+                Mode::empty(),
+            )
+            .ok(),
             seen: self.base.files().iter().map(|_| AtomicBool::new(false)).collect(),
             entries: AtomicUsize::new(0),
             others: AtomicUsize::new(0),
@@ -108,7 +116,10 @@ impl Known<'_> {
                     found.gone.push(file.name.clone());
                 }
                 Ok(meta) if meta.is_dir() => found.gone.push(file.name.clone()),
-                Ok(meta) => self.compare(at, &file.name, &meta, &mut found),
+                Ok(meta) => {
+                    let identity = Identity::from_metadata(&meta);
+                    self.compare(at, &file.name, identity, &mut found);
+                }
                 Err(_) => found.unread.push(file.name.clone()),
             }
         }
@@ -118,8 +129,7 @@ impl Known<'_> {
     }
 
     /// Compares a file of the base with what is known of it.
-    fn compare(&self, at: usize, name: &RepoPath, meta: &std::fs::Metadata, found: &mut Look) {
-        let identity = Identity::from_metadata(meta);
+    fn compare(&self, at: usize, name: &RepoPath, identity: Identity, found: &mut Look) {
         if self.clean.get(at).copied().flatten() == Some(identity) {
             return;
         }
@@ -147,6 +157,8 @@ struct Found {
 
 struct Looker<'a> {
     known: &'a Known<'a>,
+    /// The top, so that the system does not look up the folders above it for each file.
+    top: Option<OwnedFd>,
     /// Which files of the base were reached.
     seen: Vec<AtomicBool>,
     entries: AtomicUsize,
@@ -154,6 +166,12 @@ struct Looker<'a> {
     size: AtomicU64,
     too_large: AtomicBool,
     found: Mutex<Found>,
+}
+
+impl Looker<'_> {
+    fn identity(&self, name: &[u8]) -> Option<Identity> {
+        Identity::at(self.top.as_ref()?, name).ok()
+    }
 }
 
 struct Visitors<'a> {
@@ -218,10 +236,10 @@ impl Visitor<'_> {
             let name = &known.base.files()[at].name;
             // What vanishes meanwhile is looked for again.
             if !known.is_excluded(name)
-                && let Ok(meta) = entry.path().symlink_metadata()
+                && let Some(identity) = self.looker.identity(bytes)
                 && !self.looker.seen[at].swap(true, Ordering::Relaxed)
             {
-                known.compare(at, name, &meta, &mut self.found.look);
+                known.compare(at, name, identity, &mut self.found.look);
             }
             return WalkState::Continue;
         }
