@@ -35,7 +35,7 @@ struct KnownField {
 }
 
 /// The names by which attempts at one contract are recognised.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct AttemptKeys {
     /// The fields, by their normalised names.
     known: HashMap<String, KnownField>,

@@ -20,6 +20,7 @@ use crate::problem::{LoadError, Problem};
 use crate::schema::build_validator;
 use crate::work::{self, MAX_COMPILE_TIME};
 use serde_json::Value;
+use std::sync::Arc;
 
 impl Contract {
     /// Compiles a definition: validates its schema, type-checks its rules, and checks its examples.
@@ -48,16 +49,23 @@ impl Contract {
 }
 
 pub(crate) fn compile(definition: Definition) -> Result<Contract, LoadError> {
+    within_time(&definition.contract.clone(), || compile_now(definition))
+}
+
+/// Compiles a contract, unless that takes too long.
+pub(crate) fn within_time(
+    name: &str,
+    compile: impl FnOnce() -> Result<Contract, LoadError>,
+) -> Result<Contract, LoadError> {
     work::within_processor_time(MAX_COMPILE_TIME, || {
-        let name = definition.contract.clone();
-        let compiled = compile_now(definition);
+        let compiled = compile();
         if !work::is_over() {
             return compiled;
         }
         let seconds = MAX_COMPILE_TIME.as_secs();
         let message = format!("the contract takes more than {seconds} seconds to compile");
         let hint = "make its schema, its rules and its examples smaller";
-        Err(LoadError::one(&name, Problem::new(Code::BadSchema, "", message, hint)))
+        Err(LoadError::one(name, Problem::new(Code::BadSchema, "", message, hint)))
     })
 }
 
@@ -116,33 +124,39 @@ fn compile_now(mut definition: Definition) -> Result<Contract, LoadError> {
         return Err(LoadError { name, problems });
     }
     let reference = format!("{}@{}", definition.contract, definition.version);
-    let mut contract = Contract {
+    check_examples(Contract {
         #[cfg(feature = "rules")]
         fields_read: rules::fields_read(&rules),
         #[cfg(feature = "rules")]
-        rules,
-        attempt_keys: AttemptKeys::new(
-            filled.as_ref().map_or(&ty, |filled| &filled.ty),
-            &definition.policy,
-        ),
+        rules: rules.into(),
+        attempt_keys: AttemptKeys::default(),
         definition,
         reference,
         schema,
-        validator,
+        validator: Arc::new(validator),
         ty,
-        display,
+        display: display.map(Arc::new),
         #[cfg(feature = "rules")]
-        approves,
+        approves: approves.map(Arc::new),
         shown_examples: Vec::new(),
         optional: optional.map(|schema| (Type::from_schema(&schema), schema)),
-        filled,
-    };
+        filled: filled.map(Arc::new),
+    })
+}
+
+/// Checks the examples of a contract by its policy, and chooses those that agents are shown.
+pub(crate) fn check_examples(mut contract: Contract) -> Result<Contract, LoadError> {
+    let asked = contract.filled.as_ref().map_or(&contract.ty, |filled| &filled.ty);
+    contract.attempt_keys = AttemptKeys::new(asked, contract.policy());
     let mut problems = examples::check(&contract);
     if problems.is_empty() {
         contract.shown_examples = approves::choose_examples(&contract);
         problems = approves::check(&contract);
     }
-    if problems.is_empty() { Ok(contract) } else { Err(LoadError { name, problems }) }
+    if !problems.is_empty() {
+        return Err(LoadError { name: contract.id().to_owned(), problems });
+    }
+    Ok(contract)
 }
 
 /// Rules are never ignored: without the `rules` feature a contract that has some does not load.

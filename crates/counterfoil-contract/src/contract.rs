@@ -2,6 +2,7 @@
 
 use crate::attempt::AttemptKeys;
 use crate::claim::{Claim, EffectiveClaim};
+use crate::compile;
 use crate::definition::Definition;
 #[cfg(feature = "rules")]
 use crate::definition::Rule;
@@ -14,30 +15,31 @@ use crate::problem::LoadError;
 use crate::schema::SchemaValidator;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What an agent must return: compiled once, then applied to any number of texts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Contract {
     pub(crate) definition: Definition,
     pub(crate) reference: String,
     pub(crate) schema: Value,
-    pub(crate) validator: SchemaValidator,
+    pub(crate) validator: Arc<SchemaValidator>,
     pub(crate) ty: Type,
     pub(crate) attempt_keys: AttemptKeys,
     #[cfg(feature = "rules")]
-    pub(crate) rules: Vec<CompiledRule>,
+    pub(crate) rules: Arc<[CompiledRule]>,
     #[cfg(feature = "rules")]
     pub(crate) fields_read: Option<Vec<String>>,
-    pub(crate) display: Option<Display>,
+    pub(crate) display: Option<Arc<Display>>,
     /// When a result approves.
     #[cfg(feature = "rules")]
-    pub(crate) approves: Option<Expression>,
+    pub(crate) approves: Option<Arc<Expression>>,
     /// The examples that agents are shown, by their numbers.
     pub(crate) shown_examples: Vec<usize>,
     /// The type and the schema with the fields that agents may leave out; none if there are none.
     pub(crate) optional: Option<(Type, Value)>,
     /// The fields that are filled in, and what remains to be asked; none if no field is.
-    pub(crate) filled: Option<FilledFields>,
+    pub(crate) filled: Option<Arc<FilledFields>>,
 }
 
 /// The fields of a contract that are filled in, and the contract without them.
@@ -112,7 +114,11 @@ impl Contract {
     /// If an example of the contract has a field that is refused.
     pub fn with_unknown_fields(&self, unknown_fields: UnknownFields) -> Result<Self, LoadError> {
         let policy = self.policy().with_unknown_fields(unknown_fields);
-        Self::compile(Definition { policy, ..self.definition.clone() })
+        let definition = Definition { policy, ..self.definition.clone() };
+        // The schema and the rules are the same.
+        compile::within_time(self.id(), || {
+            compile::check_examples(Self { definition, ..self.clone() })
+        })
     }
 
     /// The definition that was compiled.

@@ -194,8 +194,8 @@ pub(crate) fn validate(
         describe::placeholder(pointer, &value, &spans)
     });
     let known = found.pointers();
-    for pointer in scan.unknown.iter().filter(|pointer| !known.contains(pointer)) {
-        let refused = value.pointer(pointer).is_some_and(|value| policy.refuses_unknown(value));
+    for (pointer, member) in scan.unknown.iter().filter(|(pointer, _)| !known.contains(pointer)) {
+        let refused = policy.refuses_unknown(member);
         let note = || describe::unknown_field(pointer, contract.ty(), refused, &spans);
         if refused {
             found.push(pointer, note);

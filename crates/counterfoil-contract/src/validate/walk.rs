@@ -127,27 +127,27 @@ fn is_nullable(field: &Field) -> bool {
     field.ty.alternatives().iter().any(|ty| matches!(ty, Type::Null | Type::Any))
 }
 
-/// The pointers of unknown fields and of placeholders.
+/// The pointers of unknown fields, with their values, and of placeholders.
 #[derive(Debug, Default)]
-pub(crate) struct FieldScan {
-    pub(crate) unknown: Vec<String>,
+pub(crate) struct FieldScan<'v> {
+    pub(crate) unknown: Vec<(String, &'v Value)>,
     pub(crate) placeholders: Vec<String>,
 }
 
 /// Finds unknown fields and, if `placeholders` is set, placeholders that were left in.
-pub(crate) fn scan_fields(value: &Value, ty: &Type, placeholders: bool) -> FieldScan {
+pub(crate) fn scan_fields<'v>(value: &'v Value, ty: &Type, placeholders: bool) -> FieldScan<'v> {
     let mut scan = FieldScan::default();
     scan_value(value, ty, None, &ROOT, placeholders, &mut scan);
     scan
 }
 
-fn scan_value(
-    value: &Value,
+fn scan_value<'v>(
+    value: &'v Value,
     ty: &Type,
     field: Option<&Field>,
     path: &Path<'_>,
     placeholders: bool,
-    scan: &mut FieldScan,
+    scan: &mut FieldScan<'v>,
 ) {
     work::count(1);
     match value {
@@ -173,7 +173,7 @@ fn scan_value(
                         let is_any = alternatives.iter().any(|ty| matches!(ty, Type::Any));
                         let is_closed = object.is_some_and(|object| !object.open);
                         if is_closed && !is_any && of_map.is_none() {
-                            scan.unknown.push(path.pointer());
+                            scan.unknown.push((path.pointer(), member));
                         }
                         let ty = of_map.filter(|_| !is_any).unwrap_or(&Type::Any);
                         if placeholders || of_map.is_some() {
@@ -315,6 +315,8 @@ mod tests {
             filled.iter().map(|one| (one.pointer.as_str(), one.was_null)).collect();
         assert_eq!(filled, [("/list/0/a", false), ("/b", true)]);
         assert_eq!((&value["b"], &value["c"]), (&json!([]), &json!(null)));
-        assert_eq!(scan_fields(&value, &ty, true).unknown, ["/list/1/x~1y"]);
+        let scan = scan_fields(&value, &ty, true);
+        let unknown: Vec<_> = scan.unknown.iter().map(|(pointer, _)| pointer).collect();
+        assert_eq!(unknown, ["/list/1/x~1y"]);
     }
 }
