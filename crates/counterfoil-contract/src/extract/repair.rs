@@ -6,9 +6,10 @@
 //! the strict scanner.
 
 mod blanks;
+mod scalars;
 mod words;
 
-use super::closing_quote::{Closers, NeedMoreText, Quote, Role, Window, is_bare};
+use super::closing_quote::{Closers, NeedMoreText, Quote, Window};
 use super::doubt::{self, Doubt, DoubtKind, Refusal};
 use super::fence_lines::FenceLines;
 use super::prose;
@@ -448,144 +449,6 @@ impl<'w> Repairer<'w> {
         self.edit(RepairKind::MissingComma, self.last_end, self.last_end, ",");
         self.last_string = None;
         Ok(if object { State::Key } else { State::Value })
-    }
-
-    fn key(&mut self, at: usize) -> Result<usize, Stop> {
-        if let Some(frame) = self.scratch.stack.last_mut() {
-            frame.comma = None;
-        }
-        if let Some((quote, length)) = self.quote(at)? {
-            let mut end = at + length;
-            // A key ends at its first quote, on its line.
-            let close = loop {
-                self.examined += 1;
-                match self.window.get(end)? {
-                    None if self.begun => return Err(Stop::Cut(self.window.bytes.len())),
-                    None | Some(b'\n') => {
-                        self.last_string = Some(at);
-                        return Err(Stop::Fail(end));
-                    }
-                    Some(b'\\') => end += 2,
-                    Some(_) => match quote.closing(&self.window.bytes[end..]) {
-                        Some(length) => break end + length,
-                        None => end += 1,
-                    },
-                }
-            };
-            self.scratch.texts.push(Text {
-                start: at,
-                end: close,
-                open: length,
-                close: close - end,
-                quote,
-                cut: false,
-            });
-            self.quoted_key |= quote == Quote::Double;
-            self.last_string = Some(at);
-            self.last_end = close;
-            return Ok(close);
-        }
-        let end = self.bare_end(at)?;
-        if end == at || !self.window.key_ahead(at)? {
-            return Err(Stop::Fail(end.max(at)));
-        }
-        if doubt::is_literal(&self.window.bytes[at..end]) {
-            self.doubt(DoubtKind::Word, at, at, end);
-        }
-        if let Some(bare) = self.last_bare.filter(|_| self.quoted_key) {
-            // The comma before it may be text.
-            self.doubt(DoubtKind::Unquoted, bare, at, end);
-        }
-        self.edit(RepairKind::BareKey, at, at, "\"");
-        self.edit(RepairKind::BareKey, end, end, "\"");
-        self.last_end = end;
-        Ok(end)
-    }
-
-    fn quote(&self, at: usize) -> Result<Option<(Quote, usize)>, Stop> {
-        if !self.window.eof && self.window.bytes.len() < at + 3 {
-            return Err(Stop::More);
-        }
-        Ok(Quote::opening(&self.window.bytes[at..]))
-    }
-
-    fn bare_end(&mut self, at: usize) -> Result<usize, Stop> {
-        let mut end = at;
-        while self.window.get(end)?.is_some_and(|byte| is_bare(byte) || byte == b'.') {
-            end += 1;
-        }
-        self.examined += (end - at) as u64;
-        Ok(end)
-    }
-
-    fn scalar(&mut self, at: usize) -> Result<usize, Stop> {
-        let end = match self.quote(at)? {
-            Some((quote, length)) => self.string(at, quote, length)?,
-            None => self.word(at)?,
-        };
-        self.last_end = end;
-        self.last_scalar = Some(at);
-        let bare = self.last_bare == Some(at);
-        let quoted_key = self.quoted_key;
-        if let Some(frame) = self.scratch.stack.last_mut() {
-            let pair = bare && frame.bare && !frame.object && quoted_key;
-            frame.comma = None;
-            frame.empty = false;
-            frame.bare = bare;
-            if pair {
-                self.doubt(DoubtKind::Unquoted, at, at, end);
-            }
-        }
-        if !bare {
-            self.last_bare = None;
-        }
-        Ok(end)
-    }
-
-    fn string(&mut self, at: usize, quote: Quote, length: usize) -> Result<usize, Stop> {
-        let role = if self.scratch.stack.last().is_some_and(|frame| frame.object) {
-            Role::Member
-        } else {
-            Role::Item
-        };
-        let from = at + length;
-        let closer = self.closers.find(&self.window, from, role, quote)?;
-        let base = self.window.base;
-        let cut =
-            self.fences.cut(base + at, closer.map(|(at, _)| base + at)).map(|line| line - base);
-        self.open_ended = false;
-        self.last_string = Some(at);
-        if let (Some((close, length)), None) = (closer, cut) {
-            let end = close + length;
-            self.scratch.texts.push(Text {
-                start: at,
-                end,
-                open: end.min(from) - at,
-                close: length,
-                quote,
-                cut: false,
-            });
-            return Ok(end);
-        }
-        // The end of the block, or of the text, truncated the string.
-        if !self.accept_truncated {
-            let end = cut.unwrap_or(self.window.bytes.len());
-            return Err(if self.begun { Stop::Cut(end) } else { Stop::Fail(end) });
-        }
-        let mut end = cut.unwrap_or(self.window.bytes.len());
-        while end > from && self.window.bytes[end - 1].is_ascii_whitespace() {
-            end -= 1;
-        }
-        self.scratch.texts.push(Text {
-            start: at,
-            end,
-            open: from - at,
-            close: 0,
-            quote,
-            cut: true,
-        });
-        self.edit(RepairKind::TruncatedString, end, end, "\"");
-        Ok(end)
     }
 
     /// Closes what is open at the end of the text or block, if that is allowed and only closing marks

@@ -4,12 +4,13 @@
 use super::VerifyContext;
 use super::assessment::ClaimAssessment;
 use super::extract;
-use super::format::{self, join_limited, pluralize};
+use super::format::{self, join_limited};
 use super::path::ChangeIndex;
 use super::probe::{self, Presence, probe_paths};
 use super::state::VerificationState;
 use crate::yaml;
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
+use counterfoil_contract::text::pluralize;
 use counterfoil_contract::{Contract, Report};
 use counterfoil_workspace::snapshot::Changes;
 use serde_json::Value;

@@ -255,7 +255,7 @@ pub(super) async fn execute(
                 }
             };
             if ended.left_behind > 0 {
-                let left = super::format::pluralize(ended.left_behind, "process");
+                let left = counterfoil_contract::text::pluralize(ended.left_behind, "process");
                 outcome.notes.push(format!("it left {left} running, and they were killed"));
             }
         }

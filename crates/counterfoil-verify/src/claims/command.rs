@@ -4,13 +4,14 @@ use super::allow;
 use super::assessment::ClaimAssessment;
 use super::check::{CheckOutcome, CheckStatus, run};
 use super::extract::{self, CommandClaim, ExtractError, FieldCommand, FieldValue};
-use super::format::{self, join_limited, pluralize};
+use super::format::{self, join_limited};
 use super::state::VerificationState;
 use super::{Figures, VerifyContext};
 use crate::config::{Check, VerifyConfig};
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{Claim, EffectiveClaim, Evidence, Figure, Verdict};
 use counterfoil_contract::expr::{Expression, Scope};
+use counterfoil_contract::text::pluralize;
 use serde_json::{Value, json};
 
 /// The maximum number of commands of one field that are run.

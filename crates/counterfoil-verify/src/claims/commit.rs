@@ -3,13 +3,13 @@
 
 use super::assessment::ClaimAssessment;
 use super::extract;
-use super::format::{self, join_limited, pluralize};
+use super::format::{self, join_limited};
 use super::git::git;
 use super::path::ResolvedPath;
 use super::state::VerificationState;
 use super::{CommitsBefore, Refs, VerifyContext};
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
-use counterfoil_contract::text::display_path;
+use counterfoil_contract::text::{display_path, pluralize};
 use counterfoil_workspace::git::GitOutput;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

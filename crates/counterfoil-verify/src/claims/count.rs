@@ -82,7 +82,7 @@ fn against_list(claimed: u64, of: &str, value: &Value) -> ClaimAssessment {
 }
 
 fn items(count: u64) -> String {
-    format::pluralize(usize::try_from(count).unwrap_or(usize::MAX), "item")
+    counterfoil_contract::text::pluralize(usize::try_from(count).unwrap_or(usize::MAX), "item")
 }
 
 fn figure_name(figure: Figure) -> &'static str {

@@ -5,11 +5,12 @@
 use super::VerifyContext;
 use super::assessment::ClaimAssessment;
 use super::extract::{self, ClaimedFix};
-use super::format::{self, join_limited, pluralize};
+use super::format::{self, join_limited};
 use super::path::ChangeIndex;
 use super::probe::probe_paths;
 use super::state::VerificationState;
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
+use counterfoil_contract::text::pluralize;
 use counterfoil_workspace::snapshot::{Change, Changes};
 use serde_json::Value;
 use std::collections::HashMap;

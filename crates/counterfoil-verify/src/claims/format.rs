@@ -71,16 +71,6 @@ pub(super) fn seconds(time: std::time::Duration) -> String {
     }
 }
 
-/// A count with its noun: `1 file`, `2 files`, `2 processes`.
-pub(super) fn pluralize(count: usize, one: &str) -> String {
-    let ending = match (count, one.ends_with('s')) {
-        (1, _) => "",
-        (_, true) => "es",
-        (_, false) => "s",
-    };
-    format!("{count} {one}{ending}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,12 +2,13 @@
 
 use super::assessment::ClaimAssessment;
 use super::extract;
-use super::format::{self, join_limited, pluralize};
+use super::format::{self, join_limited};
 use super::parse_location::{Lines, NamedLocation, locations};
 use super::path::{ChangeIndex, ResolvedPath};
 use super::probe::{self, Presence};
 use super::state::VerificationState;
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
+use counterfoil_contract::text::pluralize;
 use counterfoil_workspace::snapshot::{Change, Changes};
 use serde_json::Value;
 use std::collections::HashMap;

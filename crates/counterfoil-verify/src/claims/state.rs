@@ -108,7 +108,7 @@ impl VerificationState {
             0 => format!("no file changed since {}", self.since),
             _ => format!(
                 "{} changed since {}: {}",
-                super::format::pluralize(total, "file"),
+                counterfoil_contract::text::pluralize(total, "file"),
                 self.since,
                 parts.join(", ")
             ),

@@ -3,11 +3,11 @@
 use super::color::Color;
 use super::event_lines::attempt_title;
 use super::table::{self, Cell, Column, Row};
-use super::text::{abbreviate, one_line, pluralize};
+use super::text::{abbreviate, one_line};
 use crate::gate::GatedClaim;
 use counterfoil_contract::claim::{ClaimReport, Evidence, Verdict};
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_contract::text::escape_control;
+use counterfoil_contract::text::{escape_control, pluralize};
 use counterfoil_engine::ledger::{self, Entry, Totals};
 use counterfoil_flow::{ChangedFiles, Ended, Reply};
 use serde_json::Value;

@@ -1,11 +1,10 @@
 //! The report of `counterfoil doctor`.
 
 use super::color::Color;
-use super::text::pluralize;
 use crate::doctor::{Diagnosis, Finding, Level, Program, State};
 use counterfoil_agents::adapters::Server;
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_contract::text::display_path;
+use counterfoil_contract::text::{display_path, pluralize};
 use std::fmt::Write as _;
 
 /// Problems first, then programs, then checks that passed.

@@ -2,7 +2,8 @@
 
 use super::checks::checks_line;
 use super::claims::{attempt_details, retry_reason};
-use super::text::{abbreviate, duration, one_line, pluralize, timestamp, usage_suffix};
+use super::text::{abbreviate, duration, one_line, timestamp, usage_suffix};
+use counterfoil_contract::text::pluralize;
 use counterfoil_flow::{
     AskedQuestion, AttemptOutcome, BuiltinStep, End, Ended, Event, Form, Origin, Reply, RunState,
     TransitionTaken, Usage, Workflow,

@@ -1,11 +1,11 @@
 //! Recordings: the result of exporting one, and the result of replaying them.
 
 use super::color::Color;
-use super::text::{one_line, pluralize, shell_quote};
+use super::text::{one_line, shell_quote};
 use crate::report::replay::{Comparison, ReplayCounts, ReplayReport};
 use counterfoil_agents::recording::{Difference, Recording};
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_contract::text::escape_control;
+use counterfoil_contract::text::{escape_control, pluralize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -2,8 +2,9 @@
 
 use super::claims;
 use super::event_lines::attempt_title;
-use super::text::{one_line, pluralize, shell_quote, usage_suffix};
+use super::text::{one_line, shell_quote, usage_suffix};
 use crate::cli::StateLocation;
+use counterfoil_contract::text::pluralize;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::{Attempt, Question, RunReport};
 use std::fmt::Write;

@@ -2,9 +2,9 @@
 
 use super::color::Color;
 use super::table::{self, Cell, Column, Row};
-use super::text::pluralize;
 use anyhow::Result;
 use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::text::pluralize;
 use counterfoil_engine::ledger::{ClaimFigures, Dimension, Group, Key, ReplyFigures, Tally};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

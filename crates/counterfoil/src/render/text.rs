@@ -1,6 +1,6 @@
 //! Small pieces of text that several renderers share: numbers, times, values and safe strings.
 
-use counterfoil_contract::text::{escape_control, is_unsafe};
+use counterfoil_contract::text::{escape_control, is_unsafe, pluralize};
 use counterfoil_flow::Usage;
 use serde_json::Value;
 use std::fmt::Write;
@@ -31,11 +31,6 @@ pub(crate) fn shell_quote(word: &str) -> String {
         return format!("$'{}'", word.chars().map(escape).collect::<String>());
     }
     format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// A number with its noun: `1 file`, `2 files`.
-pub(super) fn pluralize(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// A time in UTC, to the minute.

@@ -1,7 +1,7 @@
 //! The result of `counterfoil undo`.
 
-use super::text::{one_line, pluralize};
-use counterfoil_contract::text::escape_control;
+use super::text::one_line;
+use counterfoil_contract::text::{escape_control, pluralize};
 use counterfoil_workspace::workspaces::Undone;
 use std::fmt::Write;
 
