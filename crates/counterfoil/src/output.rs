@@ -178,3 +178,25 @@ fn stream_style(stream: Stream, is_terminal: bool, size: Option<(Width, Height)>
     let unicode = !(is_dumb || (is_ascii_locale && is_terminal));
     Style { color, unicode, width: width.clamp(MIN_WIDTH, MAX_WIDTH) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    #[test]
+    #[ignore = "the process that panics, started by the test below"]
+    fn panicking_process() {
+        super::write_panics();
+        panic!("of an agent: \u{1b}]0;title\u{7} \u{202e}");
+    }
+
+    #[test]
+    fn a_panic_writes_nothing_that_a_terminal_obeys() {
+        let mut process = Command::new(std::env::current_exe().unwrap());
+        process.args(["--exact", "output::tests::panicking_process", "--ignored", "--nocapture"]);
+        let stderr = String::from_utf8(process.output().unwrap().stderr).unwrap();
+        assert!(stderr.contains("counterfoil panicked at"), "{stderr}");
+        assert!(stderr.contains("of an agent: "), "{stderr}");
+        assert!(!stderr.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{stderr:?}");
+    }
+}
