@@ -1,7 +1,7 @@
-//! The overhead of an attempt: a `command:` agent that only prints a valid result, without
-//! snapshots, compared with the same program started directly. Measures the time, with the state
-//! folder on disk and in memory, and the peak memory (`VmHWM`, reset before each). Prints one JSON
-//! object per line.
+//! The overhead of an attempt: a `command:` agent that only prints a valid result, in an empty
+//! folder, compared with the same program started directly. A watchdog runs, as in the program.
+//! Measures the time, with the state folder on disk and in memory, and the peak memory (`VmHWM`,
+//! reset before each). Prints one JSON object per line.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
@@ -27,11 +27,21 @@ const PROGRAM: [&str; 2] = ["echo", r#"{"ok": true}"#];
 const TIMES: usize = 100;
 const ROUNDS: usize = 5;
 
+/// The argument with which this program is the watchdog.
+const WATCHDOG: &str = "--watchdog";
+
 fn main() {
+    if std::env::args().any(|argument| argument == WATCHDOG) {
+        counterfoil_process::watch(std::io::stdin().lock());
+        return;
+    }
+    let program = std::env::current_exe().unwrap();
+    counterfoil_process::watch_with(vec![program.into(), WATCHDOG.into()]);
     let disk =
         std::env::var("BENCH_DIR").unwrap_or_else(|_| env!("CARGO_TARGET_TMPDIR").to_owned());
     let disk = tempfile::tempdir_in(disk).unwrap();
     let memory = tempfile::tempdir_in("/dev/shm").ok();
+    let empty = tempfile::tempdir().unwrap();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     println!("{}", json!({"name": "containment", "is": containment().to_string()}));
@@ -54,9 +64,11 @@ fn main() {
         measure("supervised", &mut || supervised(&runtime, round));
         let folder = format!("state{round}");
         if let Some(memory) = &memory {
-            measure("attempt-in-memory", &mut || attempts(&runtime, &memory.path().join(&folder)));
+            measure("attempt-in-memory", &mut || {
+                attempts(&runtime, empty.path(), &memory.path().join(&folder))
+            });
         }
-        measure("attempt", &mut || attempts(&runtime, &disk.path().join(&folder)));
+        measure("attempt", &mut || attempts(&runtime, empty.path(), &disk.path().join(&folder)));
     }
     samples.insert("fdatasync", fdatasync(&disk.path().join("sync")));
     samples.insert(
@@ -158,7 +170,7 @@ impl Agent for Quiet {
 /// A run with several attempts, each timed from its start to the start of the next. This includes
 /// rendering and storing the prompt, running the program, storing, extracting and validating the
 /// reply, the guard, and committing the events.
-fn attempts(runtime: &Runtime, folder: &Path) -> Vec<Duration> {
+fn attempts(runtime: &Runtime, repo: &Path, folder: &Path) -> Vec<Duration> {
     let starts = Arc::new(Starts::default());
     let agent = Quiet(CommandAgent::new(PROGRAM.map(str::to_owned).to_vec()));
     let options = StartOptions {
@@ -166,7 +178,7 @@ fn attempts(runtime: &Runtime, folder: &Path) -> Vec<Duration> {
         inputs: Map::new(),
         budget: Budget::default(),
         agents: AgentAssignments::new().with("one", "command:echo", Arc::new(agent)),
-        repo: std::env::temp_dir(),
+        repo: repo.to_owned(),
         workflow_folders: Vec::new(),
         launcher: counterfoil_process::contain::Launcher::default(),
     };
