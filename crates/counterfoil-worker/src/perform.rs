@@ -24,6 +24,7 @@ use counterfoil_flow::{
 use counterfoil_process::contain::Launcher;
 use counterfoil_verify::claims::CheckCache;
 use counterfoil_verify::protect::WriteRules;
+use counterfoil_workspace::git::SettingsCache;
 use counterfoil_workspace::git::programs::{self, GitPrograms};
 use counterfoil_workspace::workspaces::Workspaces;
 use counterfoil_workspace::{Durability, save_json};
@@ -59,6 +60,7 @@ pub struct WorkerContext {
     run_start: Arc<RunStart>,
     /// How many agents are at work.
     agents_at_work: AtomicUsize,
+    git_settings: SettingsCache,
     /// What the engine itself changed.
     known_work: Arc<KnownWork>,
     /// How commands and checks are contained.
@@ -102,6 +104,7 @@ impl WorkerContext {
             check_cache: Arc::default(),
             run_start: Arc::new(RunStart::new(run_start)),
             agents_at_work: AtomicUsize::new(0),
+            git_settings: SettingsCache::default(),
             known_work: Arc::default(),
             launcher: Launcher::default(),
         }
@@ -204,7 +207,7 @@ impl WorkerContext {
     /// An agent has ended. Keeps what git runs if no other agent is at work. It blocks.
     fn agent_ended(&self) {
         if self.agents_at_work.fetch_sub(1, Ordering::SeqCst) == 1
-            && let Ok(programs) = GitPrograms::read(&self.repo)
+            && let Ok(programs) = GitPrograms::read_changed(&self.repo, &self.git_settings)
         {
             save_programs(&seen_programs(&self.programs_file()), &programs);
         }

@@ -6,7 +6,10 @@
 pub mod programs;
 mod quote;
 pub mod recent_writes;
+mod settings;
 mod special_files;
+
+pub use settings::SettingsCache;
 
 pub use quote::quote_path;
 

@@ -2,7 +2,8 @@
 //! in passing, and they would run with the rights of the engine. So the settings of the start of a
 //! run count: [`trust`] remembers them, and every command of ours runs with them.
 
-use super::{GitCommand, GitError, common_folder, repository_top};
+use super::settings::{self, SettingsCache};
+use super::{GitError, common_folder, repository_top};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -239,18 +240,28 @@ impl GitPrograms {
     ///
     /// Git cannot read its settings.
     pub fn read(folder: &Path) -> Result<Self, GitError> {
-        let listed = GitCommand::new(folder, ["config", "--list", "--includes", "-z"]).run()?;
+        Ok(Self::from_settings(folder, settings::list(folder)?))
+    }
+
+    /// Reads it, and lists the settings of git only if one of their files changed.
+    ///
+    /// # Errors
+    ///
+    /// Git cannot read its settings.
+    pub fn read_changed(folder: &Path, cache: &SettingsCache) -> Result<Self, GitError> {
+        Ok(Self::from_settings(folder, cache.list(folder)?))
+    }
+
+    fn from_settings(folder: &Path, listed: Vec<settings::Setting>) -> Self {
         let mut settings: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for entry in String::from_utf8_lossy(&listed.stdout).split('\0') {
-            // A setting without a value is true.
-            let (key, value) = entry.split_once('\n').unwrap_or((entry, "true"));
+        for (key, value) in listed {
             // Our own commands set these themselves.
             let is_ours = super::SAFE_CONFIG.iter().any(|ours| {
                 ours.split_once('=')
-                    .is_some_and(|(name, ours)| name.eq_ignore_ascii_case(key) && ours == value)
+                    .is_some_and(|(name, ours)| name.eq_ignore_ascii_case(&key) && ours == value)
             });
-            if is_program(key) && !is_ours {
-                settings.entry(key.to_owned()).or_default().push(value.to_owned());
+            if is_program(&key) && !is_ours {
+                settings.entry(key).or_default().push(value);
             }
         }
         let hooks_folder = match settings.get("core.hookspath").and_then(|all| all.last()) {
@@ -262,13 +273,13 @@ impl GitPrograms {
         // From the top, so that a repository can be moved while a run waits.
         let top = top(folder);
         let from_top = |path: PathBuf| path.strip_prefix(&top).map(Path::to_owned).unwrap_or(path);
-        Ok(Self {
+        Self {
             settings,
             common: common(folder).map(from_top),
             hooks_folder: hooks_folder.map(from_top),
             hooks,
             beside: beside.unwrap_or_default(),
-        })
+        }
     }
 
     /// What counts as trusted when a person goes on with a run. `seen` was there when no agent was at

@@ -17,7 +17,7 @@ const FINE_TICK: Duration = Duration::from_millis(50);
 /// Identifies an unchanged file without reading it. A write changes the change time, which programs
 /// cannot set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Identity {
+pub(crate) struct Identity {
     pub(super) device: u64,
     pub(super) inode: u64,
     pub(super) size: u64,
@@ -27,7 +27,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn from_metadata(meta: &Metadata) -> Self {
+    pub(crate) fn from_metadata(meta: &Metadata) -> Self {
         Self {
             device: meta.dev(),
             inode: meta.ino(),
@@ -63,7 +63,7 @@ impl Identity {
     }
 
     /// Whether a write after this time would change the times.
-    pub(super) fn is_settled_at(&self, when: SystemTime) -> bool {
+    pub(crate) fn is_settled_at(&self, when: SystemTime) -> bool {
         // Old file systems store whole seconds, and some only even ones.
         let granularity = if self.changed.1 == 0 { COARSE_TICK } else { FINE_TICK };
         self.changed() + granularity < when
