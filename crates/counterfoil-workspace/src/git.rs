@@ -71,13 +71,7 @@ pub fn repository_top(folder: &Path) -> Option<&Path> {
 /// The git folder that all worktrees of a repository share, found without starting git, given the
 /// top of one of them. `None` if there is no repository or its folder cannot be read.
 pub fn common_folder(top: &Path) -> Option<PathBuf> {
-    let git = top.join(".git");
-    let git = if git.is_dir() {
-        git
-    } else {
-        let named = read_pointer(&git)?;
-        top.join(OsStr::from_bytes(named.strip_prefix(b"gitdir: ")?.trim_ascii_end()))
-    };
+    let git = own_folder(top)?;
     let pointer = git.join("commondir");
     let common = if pointer.symlink_metadata().is_ok() {
         git.join(OsStr::from_bytes(read_pointer(&pointer)?.trim_ascii_end()))
@@ -85,6 +79,16 @@ pub fn common_folder(top: &Path) -> Option<PathBuf> {
         git
     };
     common.canonicalize().ok()
+}
+
+/// The git folder of one work tree, given its top.
+fn own_folder(top: &Path) -> Option<PathBuf> {
+    let git = top.join(".git");
+    if git.is_dir() {
+        return Some(git);
+    }
+    let named = read_pointer(&git)?;
+    Some(top.join(OsStr::from_bytes(named.strip_prefix(b"gitdir: ")?.trim_ascii_end())))
 }
 
 /// Reads a file of git that contains a path. Nothing else than a small regular file is opened, which

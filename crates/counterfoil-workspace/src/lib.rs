@@ -2,6 +2,7 @@
 //! attempts that write at the same time, and merging those back.
 
 mod atomic_write;
+mod file_identity;
 pub mod git;
 mod no_room;
 pub mod path;

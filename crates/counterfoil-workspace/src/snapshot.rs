@@ -33,9 +33,6 @@ mod seed;
 mod start;
 mod store;
 
-pub(crate) use discover::git_dir_of;
-pub(crate) use entry::Identity;
-
 pub use differences::{Difference, Differences, MovedSubmodule};
 pub use git::Git;
 pub use patch::{Patch, PatchError};

@@ -1,8 +1,8 @@
 //! The settings of git, listed again only if a file that can have some of them changed. A start of
 //! git takes longer than everything else that is done for a short attempt.
 
-use super::{GitCommand, GitError, common_folder, repository_top};
-use crate::snapshot::{Identity, git_dir_of};
+use super::{GitCommand, GitError, common_folder, own_folder, repository_top};
+use crate::file_identity::Identity;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ fn identity(path: &Path) -> Option<Identity> {
 /// The files of the repository around a folder that can have settings.
 fn own_files(folder: &Path) -> Vec<PathBuf> {
     let top = repository_top(folder).unwrap_or(folder);
-    let git = git_dir_of(top).unwrap_or_else(|| top.join(".git"));
+    let git = own_folder(top).unwrap_or_else(|| top.join(".git"));
     let common = common_folder(top).unwrap_or_else(|| git.clone());
     vec![common.join("config"), common.join("config.worktree"), git.join("config.worktree")]
 }

@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_link_is_its_blob_and_no_file() {
-        let at = super::super::entry::Identity::from_metadata(&std::fs::metadata("/").unwrap());
+        let at = crate::file_identity::Identity::from_metadata(&std::fs::metadata("/").unwrap());
         let state = PathState::Link { target: b"a"[..].into(), blob: "x".into(), at };
         for (mode, oid, expected) in [
             (0o120_000, "x", None),

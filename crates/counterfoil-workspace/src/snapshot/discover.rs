@@ -40,7 +40,7 @@ pub(super) fn discover(git: &Git, folder: &Path) -> Result<RepositoryLocation, G
 }
 
 /// The git folder of the repository in a folder. `None` if the folder has no repository of its own.
-pub(crate) fn git_dir_of(folder: &Path) -> Option<PathBuf> {
+pub(super) fn git_dir_of(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let meta = git.symlink_metadata().ok()?;
     if meta.is_dir() {

@@ -4,8 +4,9 @@
 use super::Snapshotter;
 use super::base::SnapshotData;
 use super::blob::Blob;
-use super::entry::{Bytes, Identity, PathState};
+use super::entry::{Bytes, PathState};
 use super::repo_path::RepoPath;
+use crate::file_identity::Identity;
 
 /// The hash is computed in pieces of this size, which is much faster than for each field.
 const PIECE: usize = 1 << 16;

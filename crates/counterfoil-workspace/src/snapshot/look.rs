@@ -2,10 +2,10 @@
 //! known to be equal to the base, and which have to be read.
 
 use super::base::Base;
-use super::entry::Identity;
 use super::ignore_rules::IgnoreRules;
 use super::read_files::{Folders, MAX_FILE_READ, MAX_THREADS, MAX_TOTAL_READ};
 use super::repo_path::RepoPath;
+use crate::file_identity::Identity;
 use ignore::{DirEntry, ParallelVisitor, ParallelVisitorBuilder, WalkBuilder, WalkState};
 use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeSet;

@@ -3,9 +3,10 @@
 
 use super::base::Base;
 use super::blob::{ObjectFormat, object_id};
-use super::entry::{Bytes, Identity, PathState};
+use super::entry::{Bytes, PathState};
 use super::repo_path::RepoPath;
 use super::store::Store;
+use crate::file_identity::Identity;
 use rustix::fs::{Mode, OFlags};
 use std::collections::HashMap;
 use std::fs::File;

@@ -2,10 +2,11 @@
 
 use super::base::{Base, BaseFile, BaseRepo};
 use super::conversions::LineEnds;
-use super::entry::{Identity, PathState};
+use super::entry::PathState;
 use super::git::FsCapabilities;
 use super::ignore_rules::{IgnoreRules, IgnoreTexts};
 use super::repo_path::RepoPath;
+use crate::file_identity::Identity;
 use crate::{Durability, save_json};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
