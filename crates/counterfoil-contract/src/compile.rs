@@ -15,7 +15,7 @@ use crate::contract::Contract;
 use crate::definition::{Definition, check_id};
 use crate::display::Display;
 use crate::expr::{MAX_SCHEMA_PARTS, Type};
-use crate::policy::{Coerce, Framing, MAX_DEPTH, MAX_VALUES, Policy};
+use crate::policy::{Coerce, Framing, MAX_DEPTH, MAX_VALUES, Policy, UnknownFields};
 use crate::problem::{LoadError, Problem};
 use crate::schema::build_validator;
 use crate::work::{self, MAX_COMPILE_TIME};
@@ -30,6 +30,18 @@ impl Contract {
     /// If a part of the definition is not valid: all problems that were found.
     pub fn compile(definition: Definition) -> Result<Self, LoadError> {
         compile(definition)
+    }
+
+    /// The same contract with another answer to unknown fields.
+    ///
+    /// # Errors
+    ///
+    /// If an example of the contract has a field that is refused.
+    pub fn with_unknown_fields(&self, unknown_fields: UnknownFields) -> Result<Self, LoadError> {
+        let policy = self.policy().with_unknown_fields(unknown_fields);
+        let definition = Definition { policy, ..self.definition.clone() };
+        // The schema and the rules are the same.
+        within_time(self.id(), || check_examples(Self { definition, ..self.clone() }))
     }
 
     /// A contract for a JSON Schema, without an id of its own.
@@ -53,7 +65,7 @@ pub(crate) fn compile(definition: Definition) -> Result<Contract, LoadError> {
 }
 
 /// Compiles a contract, unless that takes too long.
-pub(crate) fn within_time(
+fn within_time(
     name: &str,
     compile: impl FnOnce() -> Result<Contract, LoadError>,
 ) -> Result<Contract, LoadError> {
@@ -145,7 +157,7 @@ fn compile_now(mut definition: Definition) -> Result<Contract, LoadError> {
 }
 
 /// Checks the examples of a contract by its policy, and chooses those that agents are shown.
-pub(crate) fn check_examples(mut contract: Contract) -> Result<Contract, LoadError> {
+fn check_examples(mut contract: Contract) -> Result<Contract, LoadError> {
     let asked = contract.filled.as_ref().map_or(&contract.ty, |filled| &filled.ty);
     contract.attempt_keys = AttemptKeys::new(asked, contract.policy());
     let mut problems = examples::check(&contract);

@@ -2,7 +2,6 @@
 
 use crate::attempt::AttemptKeys;
 use crate::claim::{Claim, EffectiveClaim};
-use crate::compile;
 use crate::definition::Definition;
 #[cfg(feature = "rules")]
 use crate::definition::Rule;
@@ -10,8 +9,7 @@ use crate::display::Display;
 use crate::expr::Type;
 #[cfg(feature = "rules")]
 use crate::expr::{Expr, Expression};
-use crate::policy::{Framing, Policy, UnknownFields};
-use crate::problem::LoadError;
+use crate::policy::{Framing, Policy};
 use crate::schema::SchemaValidator;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -105,20 +103,6 @@ impl Contract {
     /// How strictly a text is read.
     pub fn policy(&self) -> &Policy {
         &self.definition.policy
-    }
-
-    /// The same contract with another answer to unknown fields.
-    ///
-    /// # Errors
-    ///
-    /// If an example of the contract has a field that is refused.
-    pub fn with_unknown_fields(&self, unknown_fields: UnknownFields) -> Result<Self, LoadError> {
-        let policy = self.policy().with_unknown_fields(unknown_fields);
-        let definition = Definition { policy, ..self.definition.clone() };
-        // The schema and the rules are the same.
-        compile::within_time(self.id(), || {
-            compile::check_examples(Self { definition, ..self.clone() })
-        })
     }
 
     /// The definition that was compiled.
