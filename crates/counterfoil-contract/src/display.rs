@@ -160,6 +160,8 @@ mod tests {
             "{{ 2 ** 1000000 }}",
             "{{ range(100000) | join(result.a) }}",
             "{{ result.list | join(result.a) | length }}",
+            "{{ result.list | select | join(result.a) | length }}",
+            "{{ result.list | map('string') | map('replace', '1', result.a) | list | length }}",
             "{{ '%1000000000s' | format(result.a) }}",
             "{{ result.a | indent(1000000000) }}",
             "{% for a in result.list %}{% for b in result.list %}{% endfor %}{% endfor %}",

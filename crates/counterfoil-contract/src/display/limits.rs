@@ -13,8 +13,10 @@ const MAX_SOURCE_BYTES: usize = 4 << 10;
 const MAX_RESULT_BYTES: usize = 8 << 20;
 /// The most bytes that a template can make of a result.
 const MAX_MADE_BYTES: usize = 128 << 20;
-/// The most bytes that a filter adds to its input.
+/// The most bytes that all filters of a template add to their input.
 const MAX_ADDED_BYTES: usize = 1 << 20;
+/// Under which name they are counted.
+const ADDED: &str = "added";
 /// The tags that make no value.
 const TAGS: [&str; 8] = ["if", "elif", "else", "endif", "for", "endfor", "raw", "endraw"];
 
@@ -109,7 +111,11 @@ fn join(
         Some(joiner) => joiner.as_str().len(),
         None => named.peek::<Option<&str>>("d")?.map_or(0, str::len),
     };
-    within(between.saturating_mul(list.len().unwrap_or(0)))?;
+    let items = match list.len() {
+        Some(items) => items,
+        None => list.try_iter()?.count(),
+    };
+    count_added(state, between.saturating_mul(items))?;
     filters::join(state, list, joiner, attribute, named)
 }
 
@@ -120,15 +126,18 @@ fn replace(
     to: StringInput<'_>,
 ) -> Result<Data, Error> {
     let found = text.as_str().matches(from.as_str()).count();
-    within(found.saturating_mul(to.as_str().len()))?;
+    count_added(state, found.saturating_mul(to.as_str().len()))?;
     filters::replace(state, text, from, to)
 }
 
-/// Refuses a filter that adds more than it may.
-fn within(added: usize) -> Result<(), Error> {
-    if added <= MAX_ADDED_BYTES {
-        return Ok(());
+/// Counts what a filter adds, and refuses more than all of them may.
+fn count_added(state: &mut State, bytes: usize) -> Result<(), Error> {
+    let before = state.get_temp(ADDED).and_then(|count| count.as_usize()).unwrap_or(0);
+    let all = before.saturating_add(bytes);
+    if all > MAX_ADDED_BYTES {
+        let message = format!("the filters add more than {} MiB", MAX_ADDED_BYTES >> 20);
+        return Err(Error::new(ErrorKind::InvalidOperation, message));
     }
-    let message = format!("a filter adds more than {} MiB", MAX_ADDED_BYTES >> 20);
-    Err(Error::new(ErrorKind::InvalidOperation, message))
+    state.set_temp(ADDED, Data::from(all));
+    Ok(())
 }
