@@ -63,8 +63,9 @@ pub(crate) struct ParseFault {
 /// A parsed text.
 #[derive(Debug)]
 pub(crate) struct Parsed {
+    /// The value; null if it is not wanted.
     pub(crate) value: Value,
-    /// The extents, if requested.
+    /// The extents, if they are wanted.
     pub(crate) node: Option<Node>,
     /// Whether a key appears twice in one object.
     pub(crate) duplicates: bool,
@@ -89,9 +90,41 @@ impl Open {
 }
 
 /// Parses exactly one JSON value, with optional whitespace around it.
-pub(crate) fn parse(text: &str, limits: Limits, with_nodes: bool) -> Result<Parsed, ParseFault> {
+pub(crate) fn parse(text: &str, limits: Limits) -> Result<Parsed, ParseFault> {
+    read(text, limits, Wanted::Value)
+}
+
+/// Parses a JSON value, and records the extents of all values in it.
+fn parse_with_extents(text: &str, limits: Limits) -> Result<Parsed, ParseFault> {
+    read(text, limits, Wanted::ValueAndExtents)
+}
+
+/// The extents of all values in a JSON value.
+pub(crate) fn extents(text: &str, limits: Limits) -> Option<Node> {
+    read(text, limits, Wanted::Extents).ok()?.node
+}
+
+fn read(text: &str, limits: Limits, wanted: Wanted) -> Result<Parsed, ParseFault> {
     work::count_text(text.len());
-    Reader::new(text, limits, with_nodes).read(&mut Vec::new())
+    Reader::new(text, limits, wanted).read(&mut Vec::new())
+}
+
+/// What a text is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Value,
+    Extents,
+    ValueAndExtents,
+}
+
+impl Wanted {
+    fn value(self) -> bool {
+        self != Self::Extents
+    }
+
+    fn extents(self) -> bool {
+        self != Self::Value
+    }
 }
 
 struct Reader<'t> {
@@ -100,7 +133,7 @@ struct Reader<'t> {
     limits: Limits,
     /// The number of values so far. One with a long path counts more than once.
     values: usize,
-    with_nodes: bool,
+    wanted: Wanted,
     /// The number of members of the last object. Objects in a list tend to have the same number.
     members: usize,
     duplicates: bool,
@@ -114,13 +147,13 @@ const PATH_BYTES_OF_A_VALUE: usize = 256;
 const MAX_RESERVED: usize = 16;
 
 impl<'t> Reader<'t> {
-    fn new(text: &'t str, limits: Limits, with_nodes: bool) -> Self {
+    fn new(text: &'t str, limits: Limits, wanted: Wanted) -> Self {
         Self {
             text,
             jiter: Jiter::new(text.as_bytes()),
             limits,
             values: 0,
-            with_nodes,
+            wanted,
             members: 0,
             duplicates: false,
             differing: HashSet::new(),
@@ -145,7 +178,7 @@ impl<'t> Reader<'t> {
                     }
                     let mut node = Node { start, ..Node::default() };
                     if peek == Peek::Object {
-                        if self.with_nodes {
+                        if self.wanted.extents() {
                             node.children = Children::Members(Members::default());
                         }
                         let mut open = Open {
@@ -156,14 +189,16 @@ impl<'t> Reader<'t> {
                             node,
                         };
                         if let Some(next) = self.first_key(&mut open)? {
-                            open.container = Value::Object(Map::with_capacity(self.members));
+                            if self.wanted.value() {
+                                open.container = Value::Object(Map::with_capacity(self.members));
+                            }
                             peek = next;
                             stack.push(open);
                             continue;
                         }
                         (open.container, open.node)
                     } else {
-                        if self.with_nodes {
+                        if self.wanted.extents() {
                             node.children = Children::Items(Vec::new());
                         }
                         let open = Open {
@@ -193,13 +228,13 @@ impl<'t> Reader<'t> {
                     self.jiter.finish().map_err(|_| self.trailing())?;
                     return Ok(Parsed {
                         value: done.0,
-                        node: self.with_nodes.then_some(done.1),
+                        node: self.wanted.extents().then_some(done.1),
                         duplicates: self.duplicates,
                         differing: self.differing,
                     });
                 };
                 let end = done.1.end;
-                if let Some(same) = Self::attach(open, done, self.with_nodes) {
+                if let Some(same) = Self::attach(open, done, self.wanted) {
                     self.duplicates = true;
                     if !same {
                         self.differing.insert(end);
@@ -226,15 +261,19 @@ impl<'t> Reader<'t> {
 
     /// Adds a finished value to its container. If the key was present already, says whether its value
     /// is the same.
-    fn attach(open: &mut Open, (value, mut node): (Value, Node), with_nodes: bool) -> Option<bool> {
+    fn attach(open: &mut Open, (value, mut node): (Value, Node), wanted: Wanted) -> Option<bool> {
         match &mut open.container {
             Value::Object(map) => {
-                let key = open.key.take().unwrap_or_default();
-                if with_nodes {
+                let mut key = open.key.take().unwrap_or_default();
+                if wanted.extents() {
                     node.key = open.key_extent.take();
+                    let name = if wanted.value() { key.clone() } else { std::mem::take(&mut key) };
                     if let Children::Members(members) = &mut open.node.children {
-                        members.push(key.clone(), node);
+                        members.push(name, node);
                     }
+                }
+                if !wanted.value() {
+                    return None;
                 }
                 match map.entry(key) {
                     Entry::Vacant(slot) => {
@@ -249,8 +288,12 @@ impl<'t> Reader<'t> {
                 }
             }
             Value::Array(items) => {
-                items.push(value);
-                if with_nodes && let Children::Items(nodes) = &mut open.node.children {
+                if wanted.value() {
+                    items.push(value);
+                }
+                if wanted.extents()
+                    && let Children::Items(nodes) = &mut open.node.children
+                {
                     nodes.push(node);
                 }
                 None
@@ -288,7 +331,7 @@ impl<'t> Reader<'t> {
         before: usize,
     ) -> Result<Option<Peek>, ParseFault> {
         let Some(key) = key else { return Ok(None) };
-        if self.with_nodes {
+        if self.wanted.extents() {
             open.key_extent = Some(self.key_extent(before));
         }
         open.key = Some(key);
@@ -312,6 +355,10 @@ impl<'t> Reader<'t> {
     }
 
     fn scalar(&mut self, peek: Peek) -> Result<Value, ParseFault> {
+        if !self.wanted.value() {
+            let skipped = self.jiter.known_skip(peek);
+            return skipped.map(|()| Value::Null).map_err(|error| self.fault(&error));
+        }
         let start = self.jiter.current_index();
         match peek {
             Peek::String => self.jiter.known_str().map(|text| Value::String(text.to_owned())),

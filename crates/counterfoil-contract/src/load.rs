@@ -33,11 +33,10 @@ impl Definition {
     /// If the text is not JSON, or not a definition.
     pub fn from_json(text: &str, name: &str) -> Result<Self, LoadError> {
         check_size(text, name)?;
-        let parsed =
-            json::parse(text, Limits::of_depth(MAX_FILE_DEPTH), false).map_err(|fault| {
-                let line = Source::whole(text).span(fault.at, fault.at).line;
-                syntax_error(name, format!("not JSON: {}", fault.fault), Some(line))
-            })?;
+        let parsed = json::parse(text, Limits::of_depth(MAX_FILE_DEPTH)).map_err(|fault| {
+            let line = Source::whole(text).span(fault.at, fault.at).line;
+            syntax_error(name, format!("not JSON: {}", fault.fault), Some(line))
+        })?;
         if parsed.duplicates {
             return Err(syntax_error(name, "a key occurs twice in one object".to_owned(), None));
         }

@@ -8,7 +8,7 @@ pub(crate) use block::{
 };
 
 use crate::code::Code;
-use crate::edit::{self, Edit, OffsetMap, RepairKind};
+use crate::edit::{self, Edit, OffsetMap};
 use crate::extract::doubt::Refusal;
 use crate::extract::prose;
 use crate::extract::repair::MAX_EDITS;
@@ -17,43 +17,40 @@ use crate::policy::Policy;
 use crate::report::Violation;
 use crate::source::Source;
 use crate::validate::{Detail, ParsedValue, ValueSpans, bare_violation, parse_violation};
+use crate::work;
 use std::borrow::Cow;
 
-/// The edits that blank out the quote markers on the lines of a range, from its second line on.
-pub(crate) fn quote_edits(source: &Source<'_>, start: usize, end: usize, depth: u8) -> Vec<Edit> {
-    let mut edits = Vec::new();
-    if depth == 0 {
-        return edits;
-    }
-    let range = &source.bytes()[start - source.base()..end - source.base()];
-    for newline in memchr::memchr_iter(b'\n', range) {
-        edits.extend(quote_edits_on_line(source, start + newline + 1, end, depth));
-    }
-    edits
-}
-
-/// The edits that blank out the quote markers at the head of the line that begins at `at`.
-pub(crate) fn quote_edits_on_line(
+/// The text between two offsets with blanks in place of the quote markers of its lines, of which
+/// there are `depth` on each. The first line has them only if it `starts_line`. Offsets stay as they
+/// are.
+pub(crate) fn blank_quotes(
     source: &Source<'_>,
-    at: usize,
-    end: usize,
+    (start, end): (usize, usize),
     depth: u8,
-) -> Vec<Edit> {
-    let mut edits = Vec::new();
-    let line = &source.bytes()[at - source.base()..end - source.base()];
-    for (offset, byte) in line.iter().enumerate() {
-        match byte {
-            b' ' | b'\t' => {}
-            b'>' if edits.len() < usize::from(depth) => edits.push(Edit {
-                kind: RepairKind::QuotePrefix,
-                start: at + offset,
-                end: at + offset + 1,
-                replacement: " ".into(),
-            }),
-            _ => break,
+    starts_line: bool,
+) -> String {
+    let text = source.slice(start, end);
+    work::count_text(text.len());
+    let mut blanked = String::with_capacity(text.len());
+    let mut copied = 0;
+    let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
+    for line in starts_line.then_some(0).into_iter().chain(breaks) {
+        let mut left = depth;
+        for (offset, byte) in text.bytes().enumerate().skip(line) {
+            match byte {
+                b' ' | b'\t' => {}
+                b'>' if left > 0 => {
+                    left -= 1;
+                    blanked.push_str(text.get(copied..offset).unwrap_or(""));
+                    blanked.push(' ');
+                    copied = offset + 1;
+                }
+                _ => break,
+            }
         }
     }
-    edits
+    blanked.push_str(text.get(copied..).unwrap_or(""));
+    blanked
 }
 
 /// The quote depth of the line of an offset.
@@ -63,8 +60,7 @@ pub(crate) fn quote_depth_at(source: &Source<'_>, at: usize) -> u8 {
 
 /// The text between two offsets without the quote markers of its lines.
 pub(crate) fn without_quotes(source: &Source<'_>, start: usize, end: usize) -> String {
-    let edits = quote_edits(source, start, end, quote_depth_at(source, start));
-    edit::apply(source.slice(start, end), start, &edits)
+    blank_quotes(source, (start, end), quote_depth_at(source, start), false)
 }
 
 /// Parses the JSON between two offsets, with edits applied.
@@ -82,7 +78,32 @@ pub(crate) fn json<'t>(
     } else {
         (Cow::Owned(edit::apply(raw, start, edits)), OffsetMap::from_edits(start, edits))
     };
-    let parsed = match json::parse(&text, policy.limits(), false) {
+    mapped_json(source, text, map, end, policy, detail)
+}
+
+/// Parses the JSON between two offsets without the quote markers of its lines.
+pub(crate) fn quoted_json<'t>(
+    source: &Source<'t>,
+    (start, end): (usize, usize),
+    depth: u8,
+    starts_line: bool,
+    policy: &Policy,
+    detail: Detail,
+) -> Result<ParsedValue<'t>, Option<Box<Violation>>> {
+    let text = blank_quotes(source, (start, end), depth, starts_line);
+    mapped_json(source, text.into(), OffsetMap::identity(start), end, policy, detail)
+}
+
+/// Parses JSON whose offsets a map turns into those of the source, up to `end` there.
+fn mapped_json<'t>(
+    source: &Source<'t>,
+    text: Cow<'t, str>,
+    map: OffsetMap,
+    end: usize,
+    policy: &Policy,
+    detail: Detail,
+) -> Result<ParsedValue<'t>, Option<Box<Violation>>> {
+    let parsed = match json::parse(&text, policy.limits()) {
         Ok(parsed) => parsed,
         Err(fault) => {
             if detail == Detail::Probe {

@@ -153,7 +153,7 @@ impl Shown {
     /// of the text.
     pub fn repeats(&self, candidate: &str) -> bool {
         let text = Normal::dequoted(candidate);
-        match json::parse(text.trim(), Limits::of_depth(MAX_DEPTH), false) {
+        match json::parse(text.trim(), Limits::of_depth(MAX_DEPTH)) {
             Ok(parsed) if parsed.value.is_object() || parsed.value.is_array() => {
                 self.repeats_value(&parsed.value)
             }
@@ -302,14 +302,10 @@ fn each_value(text: &str, mut visit: impl FnMut(&Value)) {
         let raw = source.slice(found.start, found.end);
         let parsed = if quoted {
             let depth = read::quote_depth_at(&source, found.start);
-            let edits = read::quote_edits(&source, found.start, found.end, depth);
-            json::parse(
-                &crate::edit::apply(raw, found.start, &edits),
-                Limits::of_depth(MAX_DEPTH),
-                false,
-            )
+            let text = read::blank_quotes(&source, (found.start, found.end), depth, false);
+            json::parse(&text, Limits::of_depth(MAX_DEPTH))
         } else {
-            json::parse(raw, Limits::of_depth(MAX_DEPTH), false)
+            json::parse(raw, Limits::of_depth(MAX_DEPTH))
         };
         if let Ok(parsed) = parsed {
             visit(&parsed.value);

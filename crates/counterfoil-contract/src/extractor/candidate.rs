@@ -125,24 +125,17 @@ impl Candidate {
             }
             CandidateSource::Strict { quoted: true } => {
                 let depth = read::quote_depth_at(source, self.start);
-                let edits = read::quote_edits(source, self.start, self.end, depth);
-                read::json(source, self.start, self.end, &edits, policy, detail)
+                read::quoted_json(source, (self.start, self.end), depth, false, policy, detail)
             }
             CandidateSource::Repaired(edits) => {
                 read::json(source, self.start, self.end, edits, policy, detail)
             }
             CandidateSource::Fence { quotes } => {
-                let (start, end) = self.content(source);
-                let mut edits = read::quote_edits(source, self.start, self.end, *quotes);
-                if *quotes > 0 {
-                    // The first line of the content has a marker too.
-                    edits.splice(
-                        0..0,
-                        read::quote_edits_on_line(source, self.start, self.end, *quotes),
-                    );
+                let content = self.content(source);
+                if *quotes == 0 {
+                    return read::json(source, content.0, content.1, NO_EDITS, policy, detail);
                 }
-                edits.retain(|edit| edit.start >= start && edit.end <= end);
-                read::json(source, start, end, &edits, policy, detail)
+                read::quoted_json(source, content, *quotes, true, policy, detail)
             }
             CandidateSource::Refused(refusal) => {
                 Err(Some(Box::new(read::refusal_violation(source, refusal, self.end, policy))))
@@ -188,7 +181,7 @@ impl Candidate {
     fn broken(&self, at: usize, source: &Source<'_>, policy: &Policy) -> Violation {
         let end = source.end().min(at.saturating_add(LOOK_AHEAD));
         let text = source.slice(self.start, end);
-        let fault = match json::parse(text, policy.limits(), false) {
+        let fault = match json::parse(text, policy.limits()) {
             Err(fault) => ParseFault { at: self.start + fault.at, ..fault },
             Ok(_) => ParseFault { fault: Fault::Truncated, at },
         };

@@ -208,7 +208,7 @@ impl Extractor<'_> {
         let source = Source::window(&text, position);
         let how = CandidateSource::Strict { quoted: false };
         let found = Candidate::new(position.offset, source.end(), how);
-        crate::json::parse(&text, Limits::of_depth(1), false).ok()?;
+        crate::json::parse(&text, Limits::of_depth(1)).ok()?;
         let outcome = found.validate(&self.contract, &self.policy, &source, Detail::Full);
         let mut provenance = empty_provenance(&self.contract);
         provenance.candidates = 1;

@@ -148,7 +148,7 @@ impl Extractor<'_> {
             return false;
         }
         let text = source.slice(found.start, found.end);
-        let Ok(parsed) = crate::json::parse(text, self.policy.limits(), false) else {
+        let Ok(parsed) = crate::json::parse(text, self.policy.limits()) else {
             return false;
         };
         let placeholders =

@@ -56,7 +56,7 @@ impl Extractor<'_> {
 
 /// Whether JSON in another form than the framing's, whole or broken, was shown.
 pub(super) fn is_shown_json(shown: Option<&Shown>, ty: &Type, json: &str) -> bool {
-    shown.is_some_and(|shown| match json::parse(json, Limits::of_depth(MAX_DEPTH), false) {
+    shown.is_some_and(|shown| match json::parse(json, Limits::of_depth(MAX_DEPTH)) {
         Ok(parsed) => {
             let repeated = shown.repeated(&parsed.value);
             repeated.is_some_and(|value| carries_own_words(&value, ty))

@@ -1,6 +1,6 @@
 //! Reads JSON that breaks off, up to there.
 
-use super::{Open, Reader};
+use super::{Open, Reader, Wanted};
 use crate::policy::Limits;
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ pub(crate) struct Beginning {
 /// Parses one JSON value, or the beginning of one. None if not even a bracket is there.
 pub(crate) fn parse_beginning(text: &str, limits: Limits) -> Option<Beginning> {
     let mut stack: Vec<Open> = Vec::new();
-    if let Ok(parsed) = Reader::new(text, limits, false).read(&mut stack) {
+    if let Ok(parsed) = Reader::new(text, limits, Wanted::Value).read(&mut stack) {
         return Some(Beginning { value: parsed.value, open: Vec::new(), is_whole: true });
     }
     let inner = stack.len().saturating_sub(1);
@@ -29,7 +29,7 @@ pub(crate) fn parse_beginning(text: &str, limits: Limits) -> Option<Beginning> {
     let open = stack[..inner].iter().map(token).collect();
     let mut value = stack.pop()?.container;
     while let Some(mut around) = stack.pop() {
-        Reader::attach(&mut around, (value, super::Node::default()), false);
+        Reader::attach(&mut around, (value, super::Node::default()), Wanted::Value);
         value = around.container;
     }
     Some(Beginning { value, open, is_whole: false })

@@ -1,6 +1,6 @@
 //! The keys that appear twice in one object.
 
-use super::{Children, Node, escape, parse};
+use super::{Children, Node, escape, parse_with_extents};
 use crate::policy::Limits;
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ pub(crate) struct DuplicateKey {
 
 /// The keys of a JSON text that appear twice in one object, in the order of the text.
 pub(crate) fn duplicate_keys(text: &str, limits: Limits) -> Vec<DuplicateKey> {
-    let Ok(parsed) = parse(text, limits, true) else { return Vec::new() };
+    let Ok(parsed) = parse_with_extents(text, limits) else { return Vec::new() };
     let mut found = Vec::new();
     let mut open: Vec<(&Node, String)> = Vec::new();
     open.extend(parsed.node.as_ref().map(|root| (root, String::new())));

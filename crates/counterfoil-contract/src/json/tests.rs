@@ -2,11 +2,11 @@ use super::*;
 use proptest::prelude::*;
 
 fn read(text: &str) -> Parsed {
-    parse(text, Limits::of_depth(128), true).unwrap()
+    parse_with_extents(text, Limits::of_depth(128)).unwrap()
 }
 
 fn fault(text: &str) -> Fault {
-    parse(text, Limits::of_depth(128), false).unwrap_err().fault
+    parse(text, Limits::of_depth(128)).unwrap_err().fault
 }
 
 #[test]
@@ -49,8 +49,8 @@ fn depth_is_limited_without_recursion() {
     let deep = "[".repeat(100_000);
     assert_eq!(fault(&deep), Fault::TooDeep);
     let just = format!("{}{}", "[".repeat(128), "]".repeat(128));
-    assert!(parse(&just, Limits::of_depth(128), false).is_ok());
-    assert!(parse(&just, Limits::of_depth(127), false).is_err());
+    assert!(parse(&just, Limits::of_depth(128)).is_ok());
+    assert!(parse(&just, Limits::of_depth(127)).is_err());
 }
 
 #[test]
@@ -87,12 +87,15 @@ proptest! {
     #[test]
     fn reads_what_serde_json_writes(value in json()) {
         let text = serde_json::to_string_pretty(&value).unwrap();
-        prop_assert_eq!(read(&text).value, value);
+        let parsed = read(&text);
+        prop_assert_eq!(&parsed.value, &value);
+        let alone = extents(&text, Limits::of_depth(128));
+        prop_assert_eq!(format!("{alone:?}"), format!("{:?}", parsed.node));
     }
 
     #[test]
     fn agrees_with_serde_json_on_any_text(text in r#"[\[\]{}",:0-9a-z\\ -]{0,24}"#) {
-        let ours = parse(&text, Limits::of_depth(128), false).ok().map(|parsed| parsed.value);
+        let ours = parse(&text, Limits::of_depth(128)).ok().map(|parsed| parsed.value);
         let theirs = serde_json::from_str::<Value>(&text).ok();
         prop_assert_eq!(ours, theirs);
     }

@@ -124,8 +124,7 @@ pub(super) fn inside_envelope(value: &Value) -> Option<Value> {
     };
     match inner {
         Value::String(text) => {
-            let parsed =
-                crate::json::parse(text.trim(), Limits::of_depth(MAX_DEPTH), false).ok()?;
+            let parsed = crate::json::parse(text.trim(), Limits::of_depth(MAX_DEPTH)).ok()?;
             (parsed.value.is_object() || parsed.value.is_array()).then_some(parsed.value)
         }
         Value::Object(_) | Value::Array(_) => Some(inner.clone()),

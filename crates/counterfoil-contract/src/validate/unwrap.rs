@@ -26,7 +26,7 @@ pub(crate) fn unwrap(
             let inner = policy
                 .unwrap
                 .strings
-                .then(|| json::parse(text.trim(), policy.limits(), false).ok())
+                .then(|| json::parse(text.trim(), policy.limits()).ok())
                 .flatten()
                 // A key with two values: nobody knows which one is meant.
                 .filter(|inner| inner.differing.is_empty());

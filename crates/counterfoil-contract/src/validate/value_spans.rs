@@ -64,9 +64,7 @@ impl<'t> ValueSpans<'t> {
         self.node
             .get_or_init(|| {
                 let Origin::Json { text, map } = &self.origin else { return None };
-                let mut node = json::parse(text, Limits::of_depth(crate::policy::MAX_DEPTH), true)
-                    .ok()?
-                    .node?;
+                let mut node = json::extents(text, Limits::of_depth(crate::policy::MAX_DEPTH))?;
                 node.relocate(&mut |start, end| map.range(start, end));
                 Some(node)
             })

@@ -47,6 +47,34 @@ fn the_work_grows_with_the_length_of_every_shape() {
     }
 }
 
+/// One shape for each thing that there can be a lot of: values, keys, edits, lines with quote
+/// markers, blocks, long texts. `cargo run --release -p counterfoil-contract --example hostile`
+/// measures all of them.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_text_of_64_megabytes_takes_less_than_a_gigabyte() {
+    let shapes = [
+        "quoted result",
+        "ansi codes",
+        "list of ones, lenient",
+        "unknown keys, closed",
+        "python literals",
+        "blocks beside json",
+        "long keys",
+    ];
+    for name in shapes {
+        let shape = shapes::shapes().into_iter().find(|shape| shape.name == name).unwrap();
+        // The text is a little longer, and 64 MiB are the limit.
+        let text = shape.text(127 << 19);
+        let report = shapes::contract(shape.contract).check(&text);
+        assert_ne!(codes(&report), ["C0103"], "{name} was not read");
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        assert!(kilobytes < 1_000_000, "{name}: {kilobytes} kB");
+    }
+}
+
 #[test]
 fn a_result_has_at_most_a_million_values() {
     let contract = contract("schema: {}\n");

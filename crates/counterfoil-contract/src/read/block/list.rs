@@ -47,7 +47,7 @@ impl Unclear {
 pub(super) fn items(text: &str, limits: Limits) -> Result<Vec<Value>, Unclear> {
     let first = text.strip_prefix('[').unwrap_or(text).trim_start();
     if first.starts_with(['"', '{', '[']) {
-        match json::parse(text, limits, false) {
+        match json::parse(text, limits) {
             Ok(Parsed { value: Value::Array(items), .. }) => return Ok(items),
             Err(ParseFault { fault: Fault::TooManyValues, .. }) => return Err(Unclear::TooMany),
             _ => {}

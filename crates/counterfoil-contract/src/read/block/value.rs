@@ -204,7 +204,7 @@ fn words(text: &str) -> Value {
     let bare = unquoted(text);
     if bare == text
         && text.starts_with('"')
-        && let Ok(parsed) = json::parse(text, Limits::of_depth(1), false)
+        && let Ok(parsed) = json::parse(text, Limits::of_depth(1))
     {
         return parsed.value;
     }
