@@ -72,6 +72,8 @@ pub(crate) struct ValidationOutcome {
     pub(crate) salvaged: Salvaged,
     /// The number of values, if only the first schema error is listed.
     pub(crate) values_left_out: usize,
+    /// Whether it is known that the text has no placeholders.
+    pub(crate) has_no_placeholders: bool,
 }
 
 impl ValidationOutcome {
@@ -230,6 +232,13 @@ pub(crate) fn validate(
         }
     }
     warnings.leave_out(defaults.required_left_out);
+    #[cfg(feature = "rules")]
+    let filled = engine.filled;
+    #[cfg(not(feature = "rules"))]
+    let filled = Vec::new();
+    // One that is around the value, or was replaced in it, is not among those that were found.
+    let is_as_written = unwrapped.is_empty() && filled.is_empty() && coercions.is_empty();
+    let has_no_placeholders = is_as_written && scan.placeholders.is_empty();
     let accepted = found.is_empty();
     let salvaged =
         if accepted { Salvaged::default() } else { salvage(&value, &found, &policy.salvage) };
@@ -241,12 +250,10 @@ pub(crate) fn validate(
         warnings,
         coercions,
         defaults: defaults.filled,
-        #[cfg(feature = "rules")]
-        filled: engine.filled,
-        #[cfg(not(feature = "rules"))]
-        filled: Vec::new(),
+        filled,
         unwrapped,
         salvaged,
+        has_no_placeholders,
     }
 }
 

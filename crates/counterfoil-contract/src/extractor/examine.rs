@@ -110,7 +110,10 @@ impl Extractor<'_> {
                 is_explained = false;
             } else if validated.stage == Some(Stage::Parse) {
                 is_unparsable = true;
-            } else if likeness == Likeness::Attempt && self.is_template(&found, source) {
+            } else if likeness == Likeness::Attempt
+                && !validated.has_no_placeholders
+                && self.is_template(&found, source)
+            {
                 likeness = Likeness::Related;
             }
             if is_explained {

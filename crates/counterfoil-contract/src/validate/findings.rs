@@ -16,7 +16,7 @@ pub(crate) struct Findings {
     /// The pointers of all violations.
     pointers: Rc<PointerSet>,
     /// The first tokens of their pointers.
-    fields: HashSet<String>,
+    fields: PointerSet,
     /// Whether the value itself has a violation.
     is_root: bool,
     /// The pointers of the violations that are not listed, if they are needed.
@@ -34,7 +34,7 @@ impl Findings {
         let mut found = Self {
             listed: Capped::default(),
             pointers: Rc::default(),
-            fields: HashSet::new(),
+            fields: PointerSet::default(),
             is_root: false,
             others: keep_pointers.then(Vec::new),
             is_incomplete: false,
@@ -79,8 +79,7 @@ impl Findings {
         Rc::make_mut(&mut self.pointers).insert(pointer);
         match pointer.split('/').nth(1) {
             None => self.is_root = true,
-            Some(field) if self.fields.contains(field) => {}
-            Some(field) => drop(self.fields.insert(field.to_owned())),
+            Some(field) => self.fields.insert(field),
         }
     }
 
