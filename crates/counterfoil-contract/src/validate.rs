@@ -98,7 +98,7 @@ pub(crate) enum Detail {
 
 /// A value that may have more errors than this gets only its first one listed, which takes a fraction
 /// of the time and memory.
-const MAX_SCHEMA_ERRORS: usize = 250_000;
+const MAX_SCHEMA_ERRORS: usize = 100_000;
 
 /// A value that may have more errors than this is not coerced.
 const MAX_COERCED_ERRORS: usize = 1_500_000;
