@@ -1,5 +1,6 @@
 //! Scanners that find candidates for the result in raw text. They do not parse or validate them.
 
+mod blank_run;
 pub(crate) mod block;
 mod break_extent;
 pub(crate) mod closing_quote;

@@ -93,6 +93,10 @@ pub(crate) struct Scratch {
     edits: Vec<Edit>,
     texts: Vec<Text>,
     closed: Vec<usize>,
+    /// Where the lines of the current blanks begin.
+    lines: Vec<usize>,
+    /// Where blanks begin that were passed over.
+    skipped: Vec<usize>,
 }
 
 pub(crate) struct Repairer<'w> {
@@ -133,6 +137,7 @@ impl<'w> Repairer<'w> {
         scratch.edits.clear();
         scratch.texts.clear();
         scratch.closed.clear();
+        scratch.skipped.clear();
         Self {
             window,
             closers,
@@ -218,6 +223,11 @@ impl<'w> Repairer<'w> {
     /// The edits of the value up to `end`. Doubts about its strings are noted.
     fn all_edits(&mut self, end: usize) -> Vec<Edit> {
         let (bytes, base) = (self.window.bytes, self.window.base);
+        self.read_skipped();
+        if self.scratch.edits.len() > MAX_EDITS {
+            self.too_many = true;
+            self.scratch.edits.clear();
+        }
         // Edits of strings come first: a truncated string is closed before its brackets.
         let mut edits = Vec::new();
         let texts = std::mem::take(&mut self.scratch.texts);

@@ -509,6 +509,27 @@ mod tests {
 
     proptest! {
         #[test]
+        fn passing_over_comments_changes_nothing(
+            pieces in prop::collection::vec(
+                prop::sample::select(vec![
+                    "[", "{", "\"", "\n", "\n#", "\n# ", "\n//", "/*", "*/", "a: ", "\"k\": ", "1", ",", "]", "}",
+                    "\n> ", "x", " ", "\n```\n", "\n</think>", "'",
+                ]),
+                0..40,
+            ),
+        ) {
+            let text = pieces.concat();
+            for accept_truncated in [false, true] {
+                let mut plain = RepairScan::new(0).accept_truncated(accept_truncated);
+                plain.closers.blanks.is_off = true;
+                prop_assert!(plain.feed(text.as_bytes(), 0, true, |_| None));
+                prop_assert_eq!(events(&text, accept_truncated), plain.take_events());
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
         fn any_chunking_gives_the_same(text in r#"[\[\]{}"',:<>/#`a-c1\\ \n]{0,80}"#, cut in 1usize..7, accept in any::<bool>()) {
             prop_assert_eq!(whole(&text, accept), in_parts(&text, cut, accept));
         }

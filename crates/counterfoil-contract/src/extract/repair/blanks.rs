@@ -1,14 +1,44 @@
 //! What stands between the tokens of a value: whitespace, comments, colour codes, quote markers.
 
-use super::super::doubt::{self, DoubtKind};
+use super::super::blank_run::RunEnd;
+use super::super::doubt::{self, Doubt, DoubtKind};
 use super::super::fence_lines::fence_run;
 use super::super::prose;
 use super::{Blank, LINE_HEAD, Repairer, Stop};
 use crate::edit::RepairKind;
 
 impl Repairer<'_> {
-    /// Skips whitespace, comments, colour codes and quote markers.
-    pub(super) fn blanks(&mut self, mut at: usize) -> Result<Blank, Stop> {
+    /// Skips whitespace, comments, colour codes and quote markers. Lines that were read before are
+    /// passed over.
+    pub(super) fn blanks(&mut self, at: usize) -> Result<Blank, Stop> {
+        self.scratch.lines.clear();
+        let blank = self.read_blanks(at, true);
+        // The end of one line costs little to find.
+        if self.scratch.lines.len() > 1 {
+            let (end, how) = match &blank {
+                Ok(Blank::Token(end)) => (*end, RunEnd::Token),
+                Ok(Blank::End(end)) => (*end, RunEnd::End),
+                Err(Stop::Fail(end)) => (*end, RunEnd::Fail),
+                Err(_) => return blank,
+            };
+            let (base, depth) = (self.window.base, self.quote_depth);
+            self.closers.blanks.remember(&mut self.scratch.lines, depth, base + end, how);
+        }
+        blank
+    }
+
+    /// Records the edits and doubts of lines that were passed over.
+    pub(super) fn read_skipped(&mut self) {
+        let noted = self.doubt.take();
+        for line in std::mem::take(&mut self.scratch.skipped) {
+            // From the line break before it.
+            let _ = self.read_blanks(line - 1, false);
+        }
+        let first = |one: Doubt, other: Doubt| if other.start < one.start { other } else { one };
+        self.doubt = [noted, self.doubt].into_iter().flatten().reduce(first);
+    }
+
+    fn read_blanks(&mut self, mut at: usize, may_skip: bool) -> Result<Blank, Stop> {
         loop {
             let Some(byte) = self.window.get(at)? else { return Ok(Blank::End(at)) };
             if matches!(byte, b'#' | b'/') && at == self.last_end && self.last_scalar.is_some() {
@@ -19,6 +49,22 @@ impl Repairer<'_> {
                 b' ' | b'\t' | b'\r' => at += 1,
                 b'\n' => {
                     at += 1;
+                    let line = self.window.base + at;
+                    if may_skip
+                        && let Some((end, how)) =
+                            self.closers.blanks.end_from(line, self.quote_depth)
+                    {
+                        self.scratch.skipped.push(at);
+                        let end = end - self.window.base;
+                        return match how {
+                            RunEnd::Token => Ok(Blank::Token(end)),
+                            RunEnd::End => Ok(Blank::End(end)),
+                            RunEnd::Fail => Err(Stop::Fail(end)),
+                        };
+                    }
+                    if may_skip {
+                        self.scratch.lines.push(line);
+                    }
                     if let Some(end) = self.line_head(&mut at)? {
                         return end;
                     }
