@@ -7,12 +7,14 @@ mod codex;
 pub(crate) mod common;
 mod gemini;
 pub mod home_overlay;
+pub mod record;
 
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_flow::{Access, AttemptOutcome, Usage};
 use counterfoil_process::Exit;
 use home_overlay::HomeOverlay;
+use record::{RecordParser, RecordPlace, RecordedTokens};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -78,6 +80,13 @@ pub trait Adapter: Send + Sync {
 
     /// A new parser for the events of one reply.
     fn parser(&self) -> Box<dyn StreamParser>;
+
+    /// The files in which the program records a conversation while it goes on, as far as they are
+    /// there.
+    fn record_files(&self, place: &RecordPlace<'_>) -> Vec<PathBuf>;
+
+    /// A new parser for such a record.
+    fn record_parser(&self) -> Box<dyn RecordParser>;
 }
 
 /// One prompt to a program: everything that its command line depends on.
@@ -88,6 +97,8 @@ pub struct PromptRequest<'t> {
     pub flags: &'t [String],
     /// What the program may do in the workspace.
     pub access: Access,
+    /// The most that it may spend on the prompt, in US dollars.
+    pub max_cost_usd: Option<f64>,
     /// The conversation that the prompt belongs to.
     pub conversation: Conversation<'t>,
     /// The schema of the reply in the program's dialect, if it accepts one.
@@ -161,6 +172,9 @@ pub trait StreamParser: Send {
 
     /// Whether the final event was received.
     fn finished(&self) -> bool;
+
+    /// The id of the conversation, once it is known.
+    fn conversation(&self) -> Option<&str>;
 
     /// Returns the parsed reply after the program has ended.
     fn finish(self: Box<Self>, end: &StreamEnd<'_>) -> ParsedReply;
@@ -251,6 +265,20 @@ pub struct UsageMeter {
 }
 
 impl UsageMeter {
+    /// The next reading if these tokens were used since and the program reports nothing itself.
+    #[must_use]
+    pub fn plus(&self, used: RecordedTokens) -> Self {
+        let total = |before: u64, used: u64| {
+            if self.tokens_are_cumulative { before.saturating_add(used) } else { used }
+        };
+        Self {
+            input_tokens: total(self.input_tokens, used.input),
+            output_tokens: total(self.output_tokens, used.output),
+            cost_usd: if self.cost_is_cumulative { self.cost_usd } else { 0.0 },
+            ..*self
+        }
+    }
+
     /// The usage since an earlier reading. For totals of a conversation this is the difference.
     pub fn since(&self, before: &Self) -> Usage {
         let tokens = |now: u64, before: u64| {

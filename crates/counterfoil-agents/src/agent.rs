@@ -7,7 +7,7 @@ use crate::transcript::TranscriptSink;
 use counterfoil_contract::claim::ClaimReport;
 use counterfoil_contract::render::prompt::{self, Delivery};
 use counterfoil_contract::{Context, Contract, Report};
-use counterfoil_flow::{Access, AttemptOutcome, Usage};
+use counterfoil_flow::{Access, AttemptOutcome, Budget, Usage};
 use counterfoil_process::StopRequest;
 use serde_json::Value;
 use std::future::Future;
@@ -154,6 +154,8 @@ pub struct PromptContext {
     pub stop: watch::Receiver<StopRequest>,
     /// How long this reply may take.
     pub total: Duration,
+    /// How many tokens and how much money this reply may take.
+    pub budget: Budget,
     /// Receives all output while it streams.
     pub transcript: Box<dyn TranscriptSink>,
     /// Receives the latest line of activity, for progress displays.

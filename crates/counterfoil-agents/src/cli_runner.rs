@@ -3,8 +3,10 @@
 //! results.
 
 mod delivery;
+mod record_watch;
 mod reply_status;
 
+use record_watch::RecordWatch;
 pub(crate) use reply_status::reply_status;
 
 use crate::adapters::{
@@ -27,14 +29,17 @@ use counterfoil_contract::render::vendor;
 use counterfoil_contract::text::display_path;
 use counterfoil_flow::{AttemptOutcome, Usage};
 use counterfoil_process::{
-    Cause, ChildSpec, Environment, Exit, Output, OutputSink, Timeouts, supervise,
+    Cause, ChildOutcome, ChildSpec, Environment, Exit, Output, OutputSink, SpawnError, StopRequest,
+    Timeouts, supervise,
 };
 use serde_json::Value;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
 /// The default time for a program's first event. Some need seconds on a busy machine.
 const DEFAULT_STARTUP: Duration = Duration::from_mins(2);
@@ -74,6 +79,13 @@ impl CliAgent {
         let settings = environment.agents.settings(agent, program);
         let installed = installed::require(adapter, &settings, environment)?;
         Ok(Self { adapter, installed, settings, environment: environment.clone() })
+    }
+
+    /// A variable of the program's environment. The configured ones override those that are
+    /// inherited.
+    fn variable(&self, name: &str) -> Option<OsString> {
+        let set = self.settings.env.get(name).map(OsString::from);
+        set.or_else(|| self.environment.variable(name))
     }
 }
 
@@ -159,20 +171,30 @@ impl CliSession {
         timeout: Duration,
     ) -> ProcessReply {
         let new_id = uuid::Uuid::now_v7().to_string();
-        let spawn = match self.spawn(prompt, &new_id, timeout) {
+        let max_cost_usd = context.budget.cost_usd;
+        let spawn = match self.spawn(prompt, &new_id, timeout, max_cost_usd) {
             Ok(spawn) => spawn,
             Err(why) => return ProcessReply::failed(AttemptOutcome::Agent, why),
         };
         let (spawn, notes) = spawn;
         let clocks = spawn.timeouts;
         let stop = context.stop.clone();
+        let most_tokens = context.budget.tokens;
+        let conversation: Arc<OnceLock<String>> = Arc::default();
+        if let Some(id) = &self.conversation {
+            let _ = conversation.set(id.clone());
+        }
+        let mut record =
+            RecordWatch::new(self.agent.clone(), self.task.scratch.clone(), conversation.clone());
         let mut collector = OutputCollector {
             context,
             lines: LineBuffer::default(),
             parser: self.agent.adapter.parser(),
+            conversation,
             errors: Vec::new(),
         };
-        let ended = supervise(spawn, &mut collector, stop).await;
+        let limit = record.until_used(most_tokens);
+        let (ended, over_limit) = supervise_until(spawn, &mut collector, stop, limit).await;
         let OutputCollector { mut lines, mut parser, errors, .. } = collector;
         lines.end(|line| drop(parser.on_line(line)));
         let ended = match ended {
@@ -196,10 +218,20 @@ impl CliSession {
         self.conversation = parsed.conversation.clone().or(self.conversation.take());
         let name = self.agent.adapter.name();
         let status = match termination::status_if_ended_early(name, ended.cause, clocks) {
-            // The reply was complete before the timeout.
+            // The reply was complete before the timeout or the limit.
             Some(ReplyStatus::Failed { outcome: AttemptOutcome::Timeout, .. }) if finished => None,
+            Some(_) if finished && over_limit.is_some() => None,
+            Some(_) if over_limit.is_some() => {
+                let used = over_limit.unwrap_or_default().all();
+                let most = most_tokens.unwrap_or_default();
+                let reason = format!("stopped at its limit: {used} of {most} tokens were used");
+                Some(ReplyStatus::failed(AttemptOutcome::Cancelled, reason))
+            }
             status => status,
         };
+        if !finished {
+            parsed.meter = self.meter.plus(record.used().0);
+        }
         let schema_rejected =
             matches!(&parsed.verdict, Verdict::Failed(failure) if failure.schema_rejected);
         let ended_by_us = ended.cause != Cause::Finished;
@@ -214,19 +246,17 @@ impl CliSession {
         prompt: &str,
         new_id: &str,
         timeout: Duration,
+        max_cost_usd: Option<f64>,
     ) -> Result<(ChildSpec, Vec<String>), String> {
         let server = self.server();
         self.prepare(server.as_ref())?;
         let CliAgent { adapter, installed, settings, environment } = &self.agent;
-        // The configured variables override the inherited ones, as in the environment of the
-        // program.
-        let env = |name: &str| {
-            settings.env.get(name).map(OsString::from).or_else(|| environment.variable(name))
-        };
+        let env = |name: &str| self.agent.variable(name);
         let request = PromptRequest {
             model: settings.model.as_deref(),
             flags: &settings.flags,
             access: settings.access.unwrap_or(self.task.access),
+            max_cost_usd,
             conversation: self
                 .conversation
                 .as_deref()
@@ -416,11 +446,40 @@ impl ProcessReply {
     }
 }
 
+/// Supervises a program that is stopped by `stop`, or when `limit` ends. Then it returns what that
+/// said.
+async fn supervise_until<T>(
+    spawn: ChildSpec,
+    sink: &mut OutputCollector<'_>,
+    mut stop: watch::Receiver<StopRequest>,
+    limit: impl Future<Output = T>,
+) -> (Result<ChildOutcome, SpawnError>, Option<T>) {
+    let (sender, receiver) = watch::channel(*stop.borrow_and_update());
+    let supervised = supervise(spawn, sink, receiver);
+    tokio::pin!(supervised, limit);
+    let mut reached = None;
+    loop {
+        tokio::select! {
+            ended = &mut supervised => return (ended, reached),
+            Ok(()) = stop.changed() => {
+                sender.send_replace(*stop.borrow_and_update());
+                reached = None;
+            }
+            what = &mut limit, if reached.is_none() && *sender.borrow() == StopRequest::None => {
+                reached = Some(what);
+                sender.send_replace(StopRequest::Graceful);
+            }
+        }
+    }
+}
+
 /// Writes the output of a program to the transcript and passes it line by line to the parser.
 struct OutputCollector<'r> {
     context: &'r mut PromptContext,
     lines: LineBuffer,
     parser: Box<dyn StreamParser>,
+    /// The id of the conversation, for those who follow its record.
+    conversation: Arc<OnceLock<String>>,
     /// The end of standard error.
     errors: Vec<u8>,
 }
@@ -435,6 +494,9 @@ impl OutputSink for OutputCollector<'_> {
                         activity(&text);
                     }
                 });
+                if let Some(id) = self.parser.conversation() {
+                    self.conversation.get_or_init(|| id.to_owned());
+                }
                 if self.context.transcript.write(bytes).is_err() {
                     // The transcript keeps the error, and the worker reports it.
                     return ControlFlow::Break(());

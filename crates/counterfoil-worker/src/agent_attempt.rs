@@ -55,6 +55,12 @@ impl AttemptInput {
         let started = Some(jiff::Timestamp::now().to_string());
         Context { workspace, started, ..self.known.clone() }
     }
+
+    /// Describes the part of the budget of the step or of the run that is used up, if one is.
+    fn exceeded_budget(&self, spent: &Usage, limit: Limit) -> Option<String> {
+        exceeded_budget(&self.work.bounds.budget, spent, "this step", limit)
+            .or_else(|| exceeded_budget(&self.budget_left, spent, "the run", limit))
+    }
 }
 
 /// Verifies the claims of an attempt against its workspace.
@@ -163,6 +169,7 @@ async fn converse(
         let mut reach = PromptContext {
             stop: context.stop(),
             total: deadline.saturating_duration_since(Instant::now()),
+            budget: left_of(&work.bounds.budget, &input.budget_left, &spent),
             transcript,
             activity: Arc::new(move |line: &str| activity_context.heartbeat(line)),
         };
@@ -191,7 +198,10 @@ async fn converse(
             outcome.name().clone_into(&mut reply.status);
             let ended = ended(input, outcome, reply, answer.usage);
             let rejected = unread.into_parts();
-            return AttemptResult::new(Ended { reason, reset_at, rejected, ..ended });
+            // It may have been stopped right at its limit.
+            let budget_exceeded = input.exceeded_budget(&spent, Limit::Reached);
+            let ended = Ended { reason, reset_at, rejected, ..ended };
+            return AttemptResult { budget_exceeded, ..AttemptResult::new(ended) };
         }
         let known = Arc::new(at_end(&at_start, began));
         let selector = selector.get_or_insert_with(|| {
@@ -220,8 +230,7 @@ async fn converse(
         reply.reader = READER_VERSION;
         reply.codes = report.codes().iter().map(ToString::to_string).collect();
         reply.why = report.violations.first().map(violation_text).unwrap_or_default();
-        let budget_exceeded = exceeded_budget(&work.bounds.budget, &spent, "this step")
-            .or_else(|| exceeded_budget(&input.budget_left, &spent, "the run"));
+        let budget_exceeded = input.exceeded_budget(&spent, Limit::Exceeded);
         let text = String::from_utf8_lossy(&answer.text);
         unread.next_reply(&report, work.contract.salvage_report(&report), items, &text);
         let mut claims = Vec::new();
@@ -454,14 +463,38 @@ fn next_step(report: Report, blocking: &[ClaimReport], repairs: u32, max_repairs
     }
 }
 
-/// Describes the part of a budget that is exceeded, if one is.
-fn exceeded_budget(budget: &Budget, spent: &Usage, whose: &str) -> Option<String> {
-    let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
-    if let Some(most) = budget.tokens.filter(|most| tokens > *most) {
-        return Some(format!("{tokens} tokens exceed the limit of {whose}, {most}"));
+/// What a prompt may use: what is left of the budgets of the step and of the run.
+fn left_of(step: &Budget, run: &Budget, spent: &Usage) -> Budget {
+    let used = spent.input_tokens.saturating_add(spent.output_tokens);
+    let tokens = step.tokens.into_iter().chain(run.tokens).min();
+    let cost = step.cost_usd.into_iter().chain(run.cost_usd).reduce(f64::min);
+    Budget {
+        tokens: tokens.map(|most| most.saturating_sub(used)),
+        cost_usd: cost.map(|most| (most - spent.cost_usd).max(0.0)),
+        ..Budget::default()
     }
-    if let Some(most) = budget.cost_usd.filter(|most| spent.cost_usd > *most) {
-        return Some(format!("{:.4} USD exceed the limit of {whose}, {most:.4}", spent.cost_usd));
+}
+
+/// When a budget counts as used up.
+#[derive(Clone, Copy, PartialEq)]
+enum Limit {
+    /// All of it was used.
+    Reached,
+    /// More than that was used.
+    Exceeded,
+}
+
+/// Describes the part of a budget that is used up, if one is.
+fn exceeded_budget(budget: &Budget, spent: &Usage, whose: &str, limit: Limit) -> Option<String> {
+    let is_over = |more: bool, equal: bool| more || (equal && limit == Limit::Reached);
+    let does = if limit == Limit::Reached { "reach" } else { "exceed" };
+    let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
+    if let Some(most) = budget.tokens.filter(|most| is_over(tokens > *most, tokens == *most)) {
+        return Some(format!("{tokens} tokens {does} the limit of {whose}, {most}"));
+    }
+    let cost = spent.cost_usd;
+    if let Some(most) = budget.cost_usd.filter(|most| is_over(cost > *most, cost >= *most)) {
+        return Some(format!("{cost:.4} USD {does} the limit of {whose}, {most:.4}"));
     }
     let most = budget.time_ms.filter(|most| spent.wall_ms > *most)?;
     Some(format!("{} ms exceed the limit of {whose}, {most}", spent.wall_ms))

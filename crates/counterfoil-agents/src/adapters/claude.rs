@@ -3,8 +3,10 @@
 mod events;
 mod failure;
 mod parser;
+mod record;
 mod usage;
 
+use super::record::{RecordParser, RecordPlace};
 use super::{Adapter, Call, Conversation, PromptRequest, Server, StreamParser};
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor::Target;
@@ -12,6 +14,7 @@ use counterfoil_flow::Access;
 use serde_json::json;
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 /// The adapter for Claude Code.
 #[derive(Debug)]
@@ -33,6 +36,9 @@ const WRITE_TOOLS: &str = "Edit,NotebookEdit,Write";
 
 /// The tools that continue the work in another folder or at a later time, outside of the attempt.
 const DETACHED_TOOLS: &str = "CronCreate,EnterWorktree,ScheduleWakeup";
+
+/// The flag for the most that a prompt may cost, in US dollars.
+const MAX_BUDGET: &str = "--max-budget-usd";
 
 /// Variables that are set unless the user has set them.
 const DEFAULTS: [(&str, &str); 2] = [
@@ -177,6 +183,10 @@ impl Adapter for Claude {
         if let Some(schema) = request.schema {
             add_arguments(&mut call, ["--json-schema", &schema.to_string()]);
         }
+        if let Some(most) = request.max_cost_usd.filter(|_| !sets_budget(request.flags)) {
+            // Rounded up, so that less than the limit is not taken for all of it.
+            add_arguments(&mut call, [MAX_BUDGET, &format!("{:.6}", (most * 1e6).ceil() / 1e6)]);
+        }
         call.arguments.extend(request.flags.iter().map(OsString::from));
         call
     }
@@ -193,6 +203,19 @@ impl Adapter for Claude {
     fn parser(&self) -> Box<dyn StreamParser> {
         Box::<parser::ClaudeParser>::default()
     }
+
+    fn record_files(&self, place: &RecordPlace<'_>) -> Vec<PathBuf> {
+        record::files(place)
+    }
+
+    fn record_parser(&self) -> Box<dyn RecordParser> {
+        Box::<record::ClaudeRecord>::default()
+    }
+}
+
+/// Whether the user's flags limit the cost of a prompt.
+fn sets_budget(flags: &[String]) -> bool {
+    flags.iter().any(|flag| flag == MAX_BUDGET || flag.starts_with(&format!("{MAX_BUDGET}=")))
 }
 
 /// The flags for access to the workspace. Actions that are not allowed are denied without asking.

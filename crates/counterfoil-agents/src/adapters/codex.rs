@@ -3,13 +3,16 @@
 mod config_files;
 mod error_text;
 mod parser;
+mod record;
 mod tools;
 
+use super::record::{RecordParser, RecordPlace};
 use super::{Adapter, Call, Conversation, PromptRequest, Server, StreamParser};
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_flow::Access;
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use toml::{Table, Value};
 
 /// The adapter for Codex.
@@ -126,6 +129,14 @@ impl Adapter for Codex {
 
     fn parser(&self) -> Box<dyn StreamParser> {
         Box::new(parser::CodexParser::new(error_text::zone()))
+    }
+
+    fn record_files(&self, place: &RecordPlace<'_>) -> Vec<PathBuf> {
+        record::files(place)
+    }
+
+    fn record_parser(&self) -> Box<dyn RecordParser> {
+        Box::<record::CodexRecord>::default()
     }
 }
 

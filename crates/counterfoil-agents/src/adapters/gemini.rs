@@ -6,8 +6,10 @@
 
 mod failure;
 mod parser;
+mod record;
 
 use super::home_overlay::{HomeOverlay, SettingsEdit};
+use super::record::{RecordParser, RecordPlace};
 use super::{Adapter, Call, Conversation, PromptRequest, Server, StreamParser};
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor::Target;
@@ -124,7 +126,7 @@ impl Adapter for Gemini {
         let folder = request.scratch.join("home");
         Some(HomeOverlay {
             source: home.map(|home| home.join(".gemini")),
-            path: folder.join(".gemini"),
+            path: overlay_folder(request.scratch),
             exclude: &["tmp", "history", "projects.json", "projects.json.lock"],
             settings_file: "settings.json",
             edits: settings_edits(request),
@@ -135,6 +137,19 @@ impl Adapter for Gemini {
     fn parser(&self) -> Box<dyn StreamParser> {
         Box::new(parser::GeminiParser::default())
     }
+
+    fn record_files(&self, place: &RecordPlace<'_>) -> Vec<PathBuf> {
+        record::files(place)
+    }
+
+    fn record_parser(&self) -> Box<dyn RecordParser> {
+        Box::<record::GeminiRecord>::default()
+    }
+}
+
+/// The program's own folder in the home overlay.
+fn overlay_folder(scratch: &Path) -> PathBuf {
+    scratch.join("home").join(".gemini")
 }
 
 /// A variable that is set and not empty.

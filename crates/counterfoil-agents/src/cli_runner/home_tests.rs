@@ -3,11 +3,11 @@
 use super::*;
 use crate::adapters::Call;
 use crate::adapters::home_overlay::HomeOverlay;
+use crate::adapters::record::{RecordParser, RecordPlace};
 use crate::environment::installed::VersionFit;
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_contract::{Contract, Definition, Framing};
 use counterfoil_flow::Access;
-use std::sync::Arc;
 
 /// A program with a folder in the user's home.
 struct Homely;
@@ -59,6 +59,14 @@ impl Adapter for Homely {
     fn parser(&self) -> Box<dyn StreamParser> {
         unreachable!("it is not started")
     }
+
+    fn record_files(&self, _: &RecordPlace<'_>) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn record_parser(&self) -> Box<dyn RecordParser> {
+        adapter("codex").unwrap().record_parser()
+    }
 }
 
 fn session(home: &std::path::Path, scratch: &std::path::Path) -> CliSession {
@@ -91,7 +99,7 @@ fn the_overlay_replaces_the_folder_that_the_settings_name() {
     std::fs::write(home.path().join("login"), "me").unwrap();
     let scratch = scratch.path().join("a");
     let session = session(home.path(), &scratch);
-    let (spawn, notes) = session.spawn("p", "id", Duration::from_secs(1)).unwrap();
+    let (spawn, notes) = session.spawn("p", "id", Duration::from_secs(1), None).unwrap();
     assert_eq!(notes, [""; 0]);
     let last = spawn.extra.iter().rfind(|(name, _)| name == "ITS_HOME").unwrap();
     assert_eq!(last.1, scratch.join("home").into_os_string());
@@ -102,8 +110,9 @@ fn the_overlay_replaces_the_folder_that_the_settings_name() {
 fn without_the_overlay_the_program_keeps_its_own_folder() {
     let (home, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::fs::write(home.path().join("settings.json"), "{,}").unwrap();
-    let (spawn, notes) =
-        session(home.path(), scratch.path()).spawn("p", "id", Duration::from_secs(1)).unwrap();
+    let (spawn, notes) = session(home.path(), scratch.path())
+        .spawn("p", "id", Duration::from_secs(1), None)
+        .unwrap();
     assert!(notes[0].starts_with("homely runs without our settings: "), "{notes:?}");
     assert!(notes[0].contains("settings.json is not JSON"), "{notes:?}");
     assert_eq!(spawn.extra, [("ITS_HOME".into(), home.path().into())]);

@@ -4,3 +4,4 @@ mod claude;
 mod codex;
 mod gemini;
 mod recorded;
+mod records;

@@ -17,7 +17,7 @@ use serde_json::Value;
 use std::collections::VecDeque;
 
 /// The tool that returns structured output.
-const STRUCTURED: &str = "StructuredOutput";
+pub(super) const STRUCTURED: &str = "StructuredOutput";
 
 /// The subtype of the final event when every call of that tool was rejected.
 const GAVE_UP: &str = "error_max_structured_output_retries";
@@ -108,6 +108,10 @@ impl StreamParser for ClaudeParser {
             }
             _ => None,
         }
+    }
+
+    fn conversation(&self) -> Option<&str> {
+        self.conversation.as_deref()
     }
 
     fn finished(&self) -> bool {

@@ -1,6 +1,6 @@
 //! The usage that Claude Code reports.
 
-use super::events::{Models, ResultEvent};
+use super::events::{Models, ResultEvent, Usage};
 use crate::adapters::UsageMeter;
 use crate::adapters::common::Field;
 
@@ -41,12 +41,20 @@ pub(super) fn accumulate(
         };
     }
     let Some(used) = last.usage.get() else { return meter };
-    let input =
-        [&used.input_tokens, &used.cache_creation_input_tokens, &used.cache_read_input_tokens];
+    let (input, output) = used.tokens();
     UsageMeter {
-        input_tokens: before.input_tokens.saturating_add(sum(input)),
-        output_tokens: before.output_tokens.saturating_add(tokens(&used.output_tokens)),
+        input_tokens: before.input_tokens.saturating_add(input),
+        output_tokens: before.output_tokens.saturating_add(output),
         ..meter
+    }
+}
+
+impl Usage {
+    /// Input and output tokens.
+    pub(super) fn tokens(&self) -> (u64, u64) {
+        let input =
+            [&self.input_tokens, &self.cache_creation_input_tokens, &self.cache_read_input_tokens];
+        (sum(input), tokens(&self.output_tokens))
     }
 }
 

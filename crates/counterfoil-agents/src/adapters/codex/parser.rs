@@ -266,6 +266,10 @@ impl StreamParser for CodexParser {
         self.event(&kind, &object)
     }
 
+    fn conversation(&self) -> Option<&str> {
+        self.conversation.as_deref()
+    }
+
     fn finished(&self) -> bool {
         self.end.is_some() || self.network_waits >= MAX_NETWORK_WAITS
     }

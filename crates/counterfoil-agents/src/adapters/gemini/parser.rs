@@ -133,6 +133,10 @@ impl StreamParser for GeminiParser {
         }
     }
 
+    fn conversation(&self) -> Option<&str> {
+        self.conversation.as_deref()
+    }
+
     fn finished(&self) -> bool {
         self.verdict.is_some()
     }

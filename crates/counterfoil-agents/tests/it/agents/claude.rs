@@ -415,6 +415,7 @@ fn request<'t>(
         model: None,
         flags: &[],
         access,
+        max_cost_usd: None,
         conversation,
         schema: None,
         server: None,

@@ -380,6 +380,7 @@ fn request(access: Access, conversation: Conversation<'_>) -> PromptRequest<'_> 
         model: None,
         flags: &[],
         access,
+        max_cost_usd: None,
         conversation,
         schema: None,
         server: None,

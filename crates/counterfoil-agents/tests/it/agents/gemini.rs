@@ -159,6 +159,7 @@ impl RequestFixture {
             model: None,
             flags: &self.flags,
             access: self.access,
+            max_cost_usd: None,
             conversation: self.conversation,
             schema: None,
             server: self.server.as_ref(),

@@ -12,6 +12,7 @@ mod feature_pipeline;
 mod gated_team;
 mod hooks;
 mod install;
+mod money;
 mod permissions;
 mod results;
 mod review_fix;

@@ -1,0 +1,95 @@
+//! The record that Codex keeps, its rollout file: one line for each item of the conversation, and one
+//! with all tokens so far before each further request.
+
+use crate::adapters::Server;
+use crate::adapters::common::Field;
+use crate::adapters::record::{
+    RecordParser, RecordPlace, RecordedTokens, folder_of, newest_entries,
+};
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// The most folders of days in which a conversation is looked for.
+const MAX_DAYS: usize = 400;
+
+/// The file of a conversation: `sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`.
+pub(super) fn files(place: &RecordPlace<'_>) -> Vec<PathBuf> {
+    let Some(folder) = folder_of(place.env, "CODEX_HOME", ".codex") else { return Vec::new() };
+    let end = format!("-{}.jsonl", place.conversation);
+    let inside = |folder: PathBuf| newest_entries(&folder, usize::MAX);
+    let days = inside(folder.join("sessions")).into_iter().flat_map(inside).flat_map(inside);
+    days.take(MAX_DAYS)
+        .flat_map(inside)
+        .find(|file| file.to_str().is_some_and(|name| name.ends_with(&end)))
+        .into_iter()
+        .collect()
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RecordLine {
+    payload: Field<Payload>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Payload {
+    #[serde(rename = "type")]
+    kind: Field<String>,
+    name: Field<String>,
+    info: Field<TokenInfo>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct TokenInfo {
+    total_token_usage: Field<Total>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Total {
+    /// Includes tokens from a cache.
+    input_tokens: u64,
+    /// Includes tokens for reasoning.
+    output_tokens: u64,
+}
+
+/// Reads that record.
+#[derive(Default)]
+pub(super) struct CodexRecord {
+    used: RecordedTokens,
+    calls_tools: bool,
+}
+
+impl RecordParser for CodexRecord {
+    fn on_line(&mut self, line: &[u8]) {
+        let Ok(line) = serde_json::from_slice::<RecordLine>(line) else { return };
+        let Some(payload) = line.payload.known() else { return };
+        match payload.kind.get().map(String::as_str) {
+            Some("function_call" | "custom_tool_call") => {
+                self.calls_tools = payload.name.get().is_none_or(|name| name != Server::TOOL);
+            }
+            Some("local_shell_call" | "tool_search_call" | "web_search_call") => {
+                self.calls_tools = true;
+            }
+            Some("message") => self.calls_tools = false,
+            Some("token_count") => {
+                let total = payload.info.known().and_then(|info| info.total_token_usage.known());
+                if let Some(total) = total {
+                    self.used =
+                        RecordedTokens { input: total.input_tokens, output: total.output_tokens };
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn used(&self) -> RecordedTokens {
+        self.used
+    }
+
+    fn calls_tools(&self) -> bool {
+        self.calls_tools
+    }
+}

@@ -1,0 +1,59 @@
+//! Limits on tokens and money hold within an attempt, and what a program used is counted however it
+//! ends.
+
+use crate::agents::project::{CliProject, RUN_TIMEOUT, VendorCli, for_each_cli};
+use serde_json::{Value, json};
+
+for_each_cli!(tokens_hold_within_an_attempt);
+for_each_cli!(what_a_silent_one_used_is_counted);
+
+/// What the model uses for each answer.
+const TOKENS: u64 = 1_100;
+
+/// A model that works on and on, and uses this for each answer.
+fn never_done() -> Value {
+    json!({
+        "calls": [{"write": "notes.txt", "content": "And one more line.\n"}],
+        "usage": {"input": 1_000, "output": 100},
+        "delay": 1,
+        "repeat": true,
+    })
+}
+
+fn tokens(usage: &Value) -> u64 {
+    usage["input_tokens"].as_u64().unwrap() + usage["output_tokens"].as_u64().unwrap()
+}
+
+fn tokens_hold_within_an_attempt(cli: VendorCli) {
+    let Some(project) = CliProject::open(cli, &json!([never_done()])) else { return };
+    let output = project.start_workflow(&["--max-tokens", "3000"]).wait_for(RUN_TIMEOUT);
+    let report = output.json();
+    assert_eq!(report["outcome"], "budget", "{}", project.describe(&output));
+    let requests = project.requests().len();
+    assert!((3..=4).contains(&requests), "{requests} requests: {}", project.describe(&output));
+    assert_eq!(tokens(&report["usage"]), 3 * TOKENS, "{}", project.describe(&output));
+    project.assert_nothing_runs(&report);
+}
+
+fn what_a_silent_one_used_is_counted(cli: VendorCli) {
+    let mut twice = never_done();
+    twice["repeat"] = false.into();
+    let script = json!([twice, twice, {"text": "Let me see …", "hang": "start", "repeat": true}]);
+    let Some(project) = CliProject::open(cli, &script) else { return };
+    project.write_workflow("idle: 5s, retries: { timeout: 0 }");
+    let report = project.failed("timeout", 124);
+    assert_eq!(tokens(&report["usage"]), 2 * TOKENS, "{report:#}");
+}
+
+/// It stops itself, and says what it spent.
+#[test]
+fn money_holds_within_an_attempt_of_claude() {
+    let Some(project) = CliProject::open(VendorCli::Claude, &json!([never_done()])) else { return };
+    let output = project.start_workflow(&["--max-cost", "0.01"]).wait_for(RUN_TIMEOUT);
+    let report = output.json();
+    assert_eq!(report["outcome"], "budget", "{}", project.describe(&output));
+    let spent = report["usage"]["cost_usd"].as_f64().unwrap();
+    let each = spent / f64::from(u32::try_from(project.requests().len()).unwrap());
+    assert!(spent >= 0.01 && spent < 0.01 + each, "{spent} USD: {}", project.describe(&output));
+    project.assert_nothing_runs(&report);
+}
