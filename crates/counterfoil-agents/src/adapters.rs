@@ -265,6 +265,11 @@ pub struct UsageMeter {
 }
 
 impl UsageMeter {
+    /// Whether the program reported no tokens.
+    pub fn is_empty(&self) -> bool {
+        self.input_tokens == 0 && self.output_tokens == 0
+    }
+
     /// The next reading if these tokens were used since and the program reports nothing itself.
     #[must_use]
     pub fn plus(&self, used: RecordedTokens) -> Self {

@@ -229,7 +229,7 @@ impl CliSession {
             }
             status => status,
         };
-        if !finished {
+        if parsed.meter.is_empty() {
             parsed.meter = self.meter.plus(record.used().0);
         }
         let schema_rejected =

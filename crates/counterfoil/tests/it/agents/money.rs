@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 for_each_cli!(tokens_hold_within_an_attempt);
 for_each_cli!(what_a_silent_one_used_is_counted);
+for_each_cli!(what_a_failed_one_used_is_counted);
 
 /// What the model uses for each answer.
 const TOKENS: u64 = 1_100;
@@ -43,6 +44,15 @@ fn what_a_silent_one_used_is_counted(cli: VendorCli) {
     project.write_workflow("idle: 5s, retries: { timeout: 0 }");
     let report = project.failed("timeout", 124);
     assert_eq!(tokens(&report["usage"]), 2 * TOKENS, "{report:#}");
+}
+
+fn what_a_failed_one_used_is_counted(cli: VendorCli) {
+    let mut once = never_done();
+    once["repeat"] = false.into();
+    let script = json!([once, {"status": 401, "error": "this key is no key", "repeat": true}]);
+    let Some(project) = CliProject::open(cli, &script) else { return };
+    let report = project.failed("permission", 5);
+    assert_eq!(tokens(&report["usage"]), TOKENS, "{report:#}");
 }
 
 /// It stops itself, and says what it spent.
