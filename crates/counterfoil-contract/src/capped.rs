@@ -50,6 +50,7 @@ impl<T: Entry> Capped<T> {
     }
 
     /// Adds the entries of another list, and what it left out.
+    #[cfg(feature = "rules")]
     pub(crate) fn append(&mut self, other: Self) {
         let Self { list, left_out, .. } = other;
         for entry in list {

@@ -1,8 +1,11 @@
 //! What is known of the attempt whose result is read, besides the text.
 
+#[cfg(feature = "rules")]
 use crate::expr::{Field, ObjectType, Type};
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "rules")]
 use serde_json::{Map, Value};
+#[cfg(feature = "rules")]
 use std::sync::Arc;
 
 /// What is known of the attempt whose result is read. What is not known is left out.
@@ -38,6 +41,7 @@ pub struct Context {
     pub duration_ms: Option<u64>,
 }
 
+#[cfg(feature = "rules")]
 impl Context {
     /// What is known, as the variable `run` of expressions.
     pub(crate) fn run_value(&self) -> Value {
@@ -61,6 +65,7 @@ impl Context {
 
 /// The type of the variable `run`. Everything is there when an attempt has ended, except for `task`,
 /// which only a step for each of several items has.
+#[cfg(feature = "rules")]
 pub(crate) fn run_type() -> Type {
     let names = [
         "id",

@@ -45,7 +45,8 @@ pub struct Contract {
 pub(crate) struct FilledFields {
     #[cfg(feature = "rules")]
     pub(crate) fields: Vec<FilledField>,
-    /// The schema in which the fields are optional.
+    /// The schema in which the fields are optional, for results that rules fill in.
+    #[cfg_attr(not(feature = "rules"), expect(dead_code, reason = "only rules fill in fields"))]
     pub(crate) relaxed: SchemaValidator,
     /// The schema, the type and the examples without the fields.
     pub(crate) schema: Value,

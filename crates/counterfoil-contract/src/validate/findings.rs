@@ -115,11 +115,13 @@ impl Findings {
     }
 
     /// Whether the value itself has a violation.
+    #[cfg(feature = "rules")]
     pub(super) fn concerns_root(&self) -> bool {
         self.is_root
     }
 
     /// Whether a field of the result, or something inside of it, has a violation.
+    #[cfg(feature = "rules")]
     pub(super) fn concerns_field(&self, token: &str) -> bool {
         self.fields.contains(token)
     }
