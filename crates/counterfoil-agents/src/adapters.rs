@@ -265,6 +265,17 @@ pub struct UsageMeter {
 }
 
 impl UsageMeter {
+    /// The reading of a conversation that has used this.
+    pub fn of_conversation(used: Usage) -> Self {
+        Self {
+            input_tokens: used.input_tokens,
+            output_tokens: used.output_tokens,
+            cost_usd: used.cost_usd,
+            tokens_are_cumulative: true,
+            cost_is_cumulative: true,
+        }
+    }
+
     /// Whether the program reported no tokens.
     pub fn is_empty(&self) -> bool {
         self.input_tokens == 0 && self.output_tokens == 0

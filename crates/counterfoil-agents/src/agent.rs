@@ -2,16 +2,20 @@
 //! a contract is not decided here.
 
 use crate::check_service::CheckService;
+use crate::interruption;
 use crate::submissions::Submission;
 use crate::transcript::TranscriptSink;
 use counterfoil_contract::claim::ClaimReport;
 use counterfoil_contract::render::prompt::{self, Delivery};
 use counterfoil_contract::{Context, Contract, Report};
-use counterfoil_flow::{Access, AttemptOutcome, Budget, Usage};
+use counterfoil_flow::{
+    Access, AttemptOutcome, Budget, EarlierAttempt, FailureKind, RetryRule, Usage,
+};
 use counterfoil_process::StopRequest;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +60,18 @@ pub trait Agent: Send + Sync {
         false
     }
 
+    /// What a conversation used in all, by the record that the program keeps of it. `scratch` is the
+    /// folder for temporary files of the attempt.
+    fn recorded_usage(&self, conversation: &str, scratch: &Path) -> Option<Usage> {
+        let _ = (conversation, scratch);
+        None
+    }
+
+    /// How a retry waits, by kind of failure, where the user has set it.
+    fn retry(&self) -> BTreeMap<FailureKind, RetryRule> {
+        BTreeMap::new()
+    }
+
     /// The answer that the agent has ready for a question to a person, if it has one.
     fn answer(&self, question: &str) -> Option<String> {
         let _ = question;
@@ -95,6 +111,8 @@ pub struct Task {
     pub idle: Option<Duration>,
     /// The checks that the agent can have run while it works.
     pub checks: Option<CheckService>,
+    /// The attempt before, if it was interrupted.
+    pub earlier: Option<EarlierAttempt>,
 }
 
 /// A message to an agent, without what depends on how the agent returns its result.
@@ -110,7 +128,14 @@ pub struct Prompt {
 #[derive(Clone, Debug)]
 pub enum Message {
     /// To do a task.
-    Task(String),
+    Task {
+        /// The task.
+        task: String,
+        /// The attempt before, if it was interrupted.
+        earlier: Option<EarlierAttempt>,
+    },
+    /// To go on with the task of this conversation.
+    Continue(EarlierAttempt),
     /// To correct a result that does not satisfy its contract.
     Correct(Box<Report>),
     /// To correct a result with refuted claims.
@@ -121,8 +146,14 @@ impl Prompt {
     /// The text of the prompt for an agent that returns its result in a certain way.
     pub fn text(&self, delivery: Delivery) -> String {
         match &self.message {
-            Message::Task(task) => {
-                format!("{task}\n\n{}", prompt::suffix(&self.contract, delivery))
+            Message::Task { task, earlier } => {
+                let earlier = earlier.as_ref().map(interruption::in_new_conversation);
+                let suffix = prompt::suffix(&self.contract, delivery);
+                format!("{task}{}\n\n{suffix}", earlier.unwrap_or_default())
+            }
+            Message::Continue(earlier) => {
+                let suffix = prompt::suffix(&self.contract, delivery);
+                format!("{}\n\n{suffix}", interruption::in_same_conversation(earlier))
             }
             Message::Correct(report) => prompt::repair(&self.contract, report, delivery),
             Message::Reconsider(refuted) => {
@@ -158,6 +189,8 @@ pub struct PromptContext {
     pub budget: Budget,
     /// Receives all output while it streams.
     pub transcript: Box<dyn TranscriptSink>,
+    /// Receives the id of the conversation as soon as the program tells it.
+    pub conversation: Arc<dyn Fn(&str) + Send + Sync>,
     /// Receives the latest line of activity, for progress displays.
     pub activity: Arc<dyn Fn(&str) + Send + Sync>,
 }

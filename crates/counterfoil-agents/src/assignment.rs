@@ -62,8 +62,8 @@ impl AgentAssignments {
     #[must_use]
     pub fn with(mut self, name: &str, spec: &str, agent: Arc<dyn Agent>) -> Self {
         let Identity { model, version } = agent.identity();
-        let assigned =
-            AssignedAgent { spec: spec.to_owned(), backs_off: agent.backs_off(), model, version };
+        let (backs_off, retry) = (agent.backs_off(), agent.retry());
+        let assigned = AssignedAgent { spec: spec.to_owned(), backs_off, retry, model, version };
         self.assigned.insert(name.to_owned(), (assigned, agent));
         self
     }

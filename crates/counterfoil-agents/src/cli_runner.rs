@@ -3,15 +3,18 @@
 //! results.
 
 mod delivery;
+mod output;
 mod record_watch;
 mod reply_status;
 
+use output::{OutputCollector, supervise_until};
 use record_watch::RecordWatch;
 pub(crate) use reply_status::reply_status;
 
+use crate::adapters::record::{RecordPlace, RecordReader, is_plain};
 use crate::adapters::{
-    Adapter, Conversation, ParsedReply, PromptRequest, Server, StreamEnd, StreamParser, UsageMeter,
-    Verdict, adapter,
+    Adapter, Conversation, ParsedReply, PromptRequest, Server, StreamEnd, UsageMeter, Verdict,
+    adapter,
 };
 use crate::agent::{
     Agent, AgentReply, BoxFuture, Identity, Prompt, PromptContext, ReplyDetails, ReplyStatus,
@@ -20,34 +23,28 @@ use crate::agent::{
 use crate::config::{Channel, Denied, Settings};
 use crate::environment::AgentEnvironment;
 use crate::environment::installed::{self, Installed, ProgramError};
-use crate::line_buffer::{LineBuffer, MAX_LINE_BYTES};
+use crate::line_buffer::MAX_LINE_BYTES;
 use crate::submissions::{self, SessionFile, Submission};
 use crate::termination;
 use counterfoil_contract::Contract;
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor;
 use counterfoil_contract::text::display_path;
-use counterfoil_flow::{AttemptOutcome, Usage};
-use counterfoil_process::{
-    Cause, ChildOutcome, ChildSpec, Environment, Exit, Output, OutputSink, SpawnError, StopRequest,
-    Timeouts, supervise,
-};
+use counterfoil_flow::{AttemptOutcome, FailureKind, RetryRule, Usage};
+use counterfoil_process::{Cause, ChildSpec, Environment, Exit, Timeouts};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::ops::ControlFlow;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
 
 /// The default time for a program's first event. Some need seconds on a busy machine.
 const DEFAULT_STARTUP: Duration = Duration::from_mins(2);
 /// The default time for which a program may write nothing. A tool that it runs, such as a test
 /// suite, may take that long.
 const DEFAULT_IDLE: Duration = Duration::from_mins(15);
-/// How much of the end of standard error is kept.
-const MAX_STDERR_BYTES: usize = 64 << 10;
 
 /// A vendor's command-line program as an agent.
 #[derive(Clone)]
@@ -81,6 +78,20 @@ impl CliAgent {
         Ok(Self { adapter, installed, settings, environment: environment.clone() })
     }
 
+    /// The files in which the program recorded a conversation.
+    fn record_files(&self, conversation: &str, scratch: &Path) -> Vec<PathBuf> {
+        if !is_plain(conversation) {
+            return Vec::new();
+        }
+        let env = |name: &str| self.variable(name);
+        self.adapter.record_files(&RecordPlace { conversation, scratch, env: &env })
+    }
+
+    /// Whether the program still has its record of a conversation.
+    fn has_record(&self, conversation: &str, scratch: &Path) -> bool {
+        !self.record_files(conversation, scratch).is_empty()
+    }
+
     /// A variable of the program's environment. The configured ones override those that are
     /// inherited.
     fn variable(&self, name: &str) -> Option<OsString> {
@@ -100,6 +111,18 @@ impl Agent for CliAgent {
 
     fn timeout(&self) -> Option<Duration> {
         self.settings.timeout
+    }
+
+    fn retry(&self) -> BTreeMap<FailureKind, RetryRule> {
+        self.settings.retry.clone()
+    }
+
+    fn recorded_usage(&self, conversation: &str, scratch: &Path) -> Option<Usage> {
+        let files = self.record_files(conversation, scratch);
+        let mut reader = RecordReader::new(self.adapter.record_parser());
+        let used = (!files.is_empty()).then(|| reader.read(files).used())?;
+        let (input_tokens, output_tokens) = (used.input, used.output);
+        Some(Usage { input_tokens, output_tokens, ..Usage::default() })
     }
 
     fn has_tools(&self) -> bool {
@@ -124,6 +147,8 @@ struct CliSession {
     read_offset: u64,
     /// The id of the conversation, once it is known.
     conversation: Option<String>,
+    /// Whether the next prompt continues the conversation of an earlier attempt.
+    continues: bool,
     /// The usage before this prompt.
     meter: UsageMeter,
 }
@@ -132,7 +157,12 @@ impl CliSession {
     fn new(agent: CliAgent, task: Task) -> Self {
         let (schema, schema_note) = delivery::schema(&agent, &task.contract);
         let submissions = task.scratch.join("submissions.jsonl");
+        let past = task.earlier.as_ref().and_then(|earlier| earlier.conversation.as_ref());
+        let past = past.filter(|past| agent.has_record(&past.id, &task.scratch)).cloned();
         Self {
+            conversation: past.as_ref().map(|past| past.id.clone()),
+            continues: past.is_some(),
+            meter: past.map(|past| UsageMeter::of_conversation(past.usage)).unwrap_or_default(),
             agent,
             task,
             schema,
@@ -140,8 +170,6 @@ impl CliSession {
             nothing_submitted: false,
             submissions,
             read_offset: 0,
-            conversation: None,
-            meter: UsageMeter::default(),
         }
     }
 
@@ -186,13 +214,8 @@ impl CliSession {
         }
         let mut record =
             RecordWatch::new(self.agent.clone(), self.task.scratch.clone(), conversation.clone());
-        let mut collector = OutputCollector {
-            context,
-            lines: LineBuffer::default(),
-            parser: self.agent.adapter.parser(),
-            conversation,
-            errors: Vec::new(),
-        };
+        let mut collector =
+            OutputCollector::new(context, self.agent.adapter.parser(), conversation);
         let limit = record.until_used(most_tokens);
         let (ended, over_limit) = supervise_until(spawn, &mut collector, stop, limit).await;
         let OutputCollector { mut lines, mut parser, errors, .. } = collector;
@@ -229,15 +252,17 @@ impl CliSession {
             }
             status => status,
         };
+        let recorded = record.used().0;
+        let used_nothing = parsed.meter.is_empty() && recorded.all() == 0;
         if parsed.meter.is_empty() {
-            parsed.meter = self.meter.plus(record.used().0);
+            parsed.meter = self.meter.plus(recorded);
         }
         let schema_rejected =
             matches!(&parsed.verdict, Verdict::Failed(failure) if failure.schema_rejected);
         let ended_by_us = ended.cause != Cause::Finished;
         let status =
             status.unwrap_or_else(|| reply_status(name, &parsed, ended.exit, ended_by_us, &errors));
-        ProcessReply { parsed, status, exit: ended.exit, errors, schema_rejected }
+        ProcessReply { parsed, status, exit: ended.exit, errors, schema_rejected, used_nothing }
     }
 
     /// The process for a prompt, and notes on settings that could not be applied.
@@ -357,10 +382,23 @@ impl Session for CliSession {
         Box::pin(async move {
             let began = Instant::now();
             let full_prompt = self.full_prompt(prompt);
+            let continued = std::mem::take(&mut self.continues);
             let mut reply = self.run_process(&full_prompt, context, context.total).await;
             let mut usage = self.usage_since_last(reply.parsed.meter);
             let mut notes: Vec<String> = self.schema_note.take().into_iter().collect();
             let mut sent_instead = None;
+            if continued && reply.did_nothing() {
+                notes.push(format!(
+                    "its conversation could not be continued, and the task was given to a new one: {}",
+                    reply.reason()
+                ));
+                self.conversation = None;
+                self.meter = UsageMeter::default();
+                let left = context.total.saturating_sub(began.elapsed());
+                let full_prompt = sent_instead.insert(self.full_prompt(prompt));
+                reply = self.run_process(full_prompt, context, left).await;
+                usage += self.usage_since_last(reply.parsed.meter);
+            }
             if reply.schema_rejected && self.schema.take().is_some() {
                 notes.push(format!(
                     "the schema was rejected, and the prompt was sent again without it: {}",
@@ -430,12 +468,22 @@ struct ProcessReply {
     errors: Vec<u8>,
     /// Whether the program rejected the schema.
     schema_rejected: bool,
+    /// Whether the program reported and recorded no tokens.
+    used_nothing: bool,
 }
 
 impl ProcessReply {
     fn failed(outcome: AttemptOutcome, why: String) -> Self {
         let (parsed, status) = (ParsedReply::default(), ReplyStatus::failed(outcome, why));
-        Self { parsed, status, exit: Exit::Code(0), errors: Vec::new(), schema_rejected: false }
+        let exit = Exit::Code(0);
+        let (errors, schema_rejected, used_nothing) = (Vec::new(), false, true);
+        Self { parsed, status, exit, errors, schema_rejected, used_nothing }
+    }
+
+    /// Whether the program failed before it asked its model anything.
+    fn did_nothing(&self) -> bool {
+        let failed = ReplyStatus::failed(AttemptOutcome::Agent, self.reason());
+        self.status == failed && self.parsed.text.is_empty() && self.used_nothing
     }
 
     fn reason(&self) -> &str {
@@ -443,76 +491,6 @@ impl ProcessReply {
             ReplyStatus::Failed { reason, .. } => reason,
             ReplyStatus::Complete => "",
         }
-    }
-}
-
-/// Supervises a program that is stopped by `stop`, or when `limit` ends. Then it returns what that
-/// said.
-async fn supervise_until<T>(
-    spawn: ChildSpec,
-    sink: &mut OutputCollector<'_>,
-    mut stop: watch::Receiver<StopRequest>,
-    limit: impl Future<Output = T>,
-) -> (Result<ChildOutcome, SpawnError>, Option<T>) {
-    let (sender, receiver) = watch::channel(*stop.borrow_and_update());
-    let supervised = supervise(spawn, sink, receiver);
-    tokio::pin!(supervised, limit);
-    let mut reached = None;
-    loop {
-        tokio::select! {
-            ended = &mut supervised => return (ended, reached),
-            Ok(()) = stop.changed() => {
-                sender.send_replace(*stop.borrow_and_update());
-                reached = None;
-            }
-            what = &mut limit, if reached.is_none() && *sender.borrow() == StopRequest::None => {
-                reached = Some(what);
-                sender.send_replace(StopRequest::Graceful);
-            }
-        }
-    }
-}
-
-/// Writes the output of a program to the transcript and passes it line by line to the parser.
-struct OutputCollector<'r> {
-    context: &'r mut PromptContext,
-    lines: LineBuffer,
-    parser: Box<dyn StreamParser>,
-    /// The id of the conversation, for those who follow its record.
-    conversation: Arc<OnceLock<String>>,
-    /// The end of standard error.
-    errors: Vec<u8>,
-}
-
-impl OutputSink for OutputCollector<'_> {
-    fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
-        match output {
-            Output::Stdout(bytes) => {
-                let (parser, activity) = (&mut self.parser, &self.context.activity);
-                self.lines.push(bytes, |line| {
-                    if let Some(text) = parser.on_line(line) {
-                        activity(&text);
-                    }
-                });
-                if let Some(id) = self.parser.conversation() {
-                    self.conversation.get_or_init(|| id.to_owned());
-                }
-                if self.context.transcript.write(bytes).is_err() {
-                    // The transcript keeps the error, and the worker reports it.
-                    return ControlFlow::Break(());
-                }
-            }
-            Output::Stderr(bytes) => {
-                self.errors.extend_from_slice(bytes);
-                let over = self.errors.len().saturating_sub(MAX_STDERR_BYTES);
-                self.errors.drain(..over);
-            }
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn finished(&self) -> bool {
-        self.parser.finished()
     }
 }
 

@@ -2,8 +2,10 @@
 //! assigned to an agent, with which model and flags, and what is redacted in recordings. Other
 //! tables belong to other crates and are ignored here.
 
+mod retry;
+
 use crate::redact;
-use counterfoil_flow::Access;
+use counterfoil_flow::{Access, FailureKind, RetryRule};
 use counterfoil_process::parse_timeout;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -50,6 +52,8 @@ pub struct Settings {
     pub access: Option<Access>,
     /// What a denied action means for a valid result.
     pub denied: Option<Denied>,
+    /// How often and how long a step waits for the program's service, by kind of failure.
+    pub retry: BTreeMap<FailureKind, RetryRule>,
 }
 
 /// A channel for a result, besides the text.
@@ -179,6 +183,7 @@ impl Settings {
             channels: self.channels.or(base.channels),
             access: self.access.or(base.access),
             denied: self.denied.or(base.denied),
+            retry: retry::merged(self.retry, base.retry),
         }
     }
 
@@ -206,6 +211,7 @@ struct Written {
     channels: Option<Vec<Channel>>,
     access: Option<Access>,
     denied: Option<Denied>,
+    retry: retry::Written,
 }
 
 impl Written {
@@ -242,6 +248,7 @@ impl Written {
             channels: self.channels,
             access: self.access,
             denied: self.denied,
+            retry: self.retry.validate()?,
         })
     }
 }

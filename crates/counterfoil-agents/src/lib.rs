@@ -12,6 +12,7 @@ pub mod cli_runner;
 pub mod command_agent;
 pub mod config;
 pub mod environment;
+mod interruption;
 pub mod line_buffer;
 pub mod recording;
 pub mod redact;

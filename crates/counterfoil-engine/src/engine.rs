@@ -226,7 +226,7 @@ impl Engine {
             let DecidedBy { by, from } = options.by.clone();
             let config = Some(config);
             let resumed = Resumed { by, from, agents: changed, changes, config };
-            self.resume_events(&workflow, &run_state, &repo, resumed)?
+            self.resume_events(&workflow, &run_state, &repo, &agents, resumed)?
         };
         announce_containment(&launcher, &*observer);
         let workspaces = self.sweep_workspaces(&run_state, &repo, &*observer);
@@ -337,7 +337,8 @@ impl Engine {
                 let workflow = self.workflow(&run_state)?;
                 let resumed = Resumed { by: by.clone(), from: from.clone(), ..Resumed::default() };
                 let repo = Path::new(&run_state.repo);
-                let mut facts = self.resume_events(&workflow, &run_state, repo, resumed)?;
+                let none = AgentAssignments::new();
+                let mut facts = self.resume_events(&workflow, &run_state, repo, &none, resumed)?;
                 facts.push(Event::CancelRequested { by, from });
                 let mut clock = Clock::from(run_state.last_at);
                 // Open workspaces are discarded first; the run ends when they are gone.

@@ -6,7 +6,7 @@
 
 use crate::decide::{
     AgentWork, AttemptRequest, AttemptWork, ChangesWork, ChecksWork, CommandWork, CommitWork,
-    QuotedValue, ReadWork,
+    EarlierAttempt, QuotedValue, ReadWork,
 };
 use crate::step_rule::BoundRule;
 use crate::workflow::{Access, Bounds, Workflow};
@@ -70,6 +70,8 @@ pub struct AgentMessage {
     pub prompt: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<QuotedValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<EarlierAttempt>,
     /// The contract of the result, as `id@version`.
     pub contract: String,
     pub access: Access,
@@ -187,6 +189,7 @@ fn agent_message(work: &AgentWork) -> AgentMessage {
         agent: work.agent.clone(),
         prompt: work.prompt.clone(),
         quotes: work.quotes.clone(),
+        earlier: work.earlier.clone(),
         contract: reference(&work.contract),
         access: work.access,
         workspace: work.workspace.clone(),
@@ -236,6 +239,7 @@ impl AttemptMessage {
                     agent: work.agent,
                     prompt: work.prompt,
                     quotes: work.quotes,
+                    earlier: work.earlier,
                     contract,
                     access: work.access,
                     workspace: work.workspace,

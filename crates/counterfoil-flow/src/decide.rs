@@ -9,13 +9,16 @@ mod builtin;
 mod checks;
 mod enter;
 mod observed;
+mod retry;
 mod transitions;
 mod work;
 mod workspace;
 
 pub use builtin::{ChangesWork, CommitWork, ReadWork};
 pub use checks::ChecksWork;
-pub use work::{AgentWork, AttemptRequest, AttemptWork, CommandWork, FileCheck, QuotedValue};
+pub use work::{
+    AgentWork, AttemptRequest, AttemptWork, CommandWork, EarlierAttempt, FileCheck, QuotedValue,
+};
 pub use workspace::{WorkspaceOp, WorkspaceOpKind};
 
 use crate::event::{CONTINUES_WITHOUT_RESULT, Cause, Event, Outcome};
@@ -47,20 +50,6 @@ pub enum Command {
         attempt: String,
     },
 }
-
-/// The delay before the first retry after a failure of this kind.
-fn first_wait_ms(failure: FailureKind) -> u64 {
-    match failure {
-        FailureKind::Transport => 1_000,
-        FailureKind::Limit => 30_000,
-        _ => 0,
-    }
-}
-
-/// Delays double up to this maximum.
-const MAX_WAIT_MS: u64 = 60 * 60 * 1000;
-/// The maximum delay until a rate limit resets.
-const MAX_RESET_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// Decides what to do next.
 pub fn decide(workflow: &Workflow, run: &RunState) -> Vec<Command> {
@@ -293,7 +282,7 @@ fn failed_step(
         _ => None,
     });
     if let Some(dispatch) = dispatch.filter(|_| !only_ends)
-        && let Some(retry) = retry(run, id, frame, dispatch, problem)
+        && let Some(retry) = retry::planned(run, id, frame, dispatch, problem)
     {
         return Ok(Command::Record(retry));
     }
@@ -345,39 +334,6 @@ fn counts(workflow: &Workflow, frame: &Frame, transition: &Transition) -> bool {
             Target::State(name) => counted(name),
             Target::Computed(_, names) => names.iter().any(counted),
         }
-}
-
-fn retry(
-    run: &RunState,
-    id: &str,
-    frame: &Frame,
-    dispatch: &Dispatch,
-    problem: &Problem,
-) -> Option<Event> {
-    let most = dispatch.bounds.retries.get(&problem.failure).copied().unwrap_or(0);
-    let done = frame.tries.get(&problem.failure).copied().unwrap_or(0);
-    if done >= most {
-        return None;
-    }
-    let backs_off = run.agents.get(&dispatch.agent).is_none_or(|player| player.backs_off);
-    let after_ms = match problem.reset_at {
-        _ if !backs_off => 0,
-        Some(reset) => {
-            u64::try_from(reset.saturating_sub(run.last_at).clamp(0, MAX_RESET_MS)).unwrap_or(0)
-        }
-        None => {
-            let first = first_wait_ms(problem.failure);
-            first.saturating_mul(1 << done.min(20)).min(MAX_WAIT_MS)
-        }
-    };
-    let not_before = run.last_at.saturating_add(i64::try_from(after_ms).unwrap_or(i64::MAX));
-    Some(Event::RetryPlanned {
-        frame: id.to_owned(),
-        failure: problem.failure,
-        retry: done + 1,
-        after_ms,
-        not_before,
-    })
 }
 
 /// The path of a step: the path of the frame, and its state unless the frame is an item that runs

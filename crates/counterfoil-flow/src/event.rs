@@ -91,10 +91,22 @@ pub enum Event {
     },
     /// An attempt ended.
     AttemptEnded(Box<Ended>),
+    /// The program of an attempt told the id of its conversation.
+    ConversationOpened {
+        /// The attempt.
+        attempt: String,
+        /// The agent.
+        agent: String,
+        /// The id of the conversation.
+        conversation: String,
+    },
     /// An attempt was in flight when its process ended. Later facts about it are ignored.
     AttemptLost {
         /// The attempt.
         attempt: String,
+        /// What it used that no other event counts, as far as its program recorded it.
+        #[serde(default, skip_serializing_if = "Usage::is_zero")]
+        usage: Usage,
         /// The files that were written since it started, as far as known.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         changed: Vec<String>,
@@ -335,6 +347,7 @@ impl Event {
             Self::AttemptStarted { .. } => "attempt-started",
             Self::RepairAsked { .. } => "repair-asked",
             Self::AttemptEnded(_) => "attempt-ended",
+            Self::ConversationOpened { .. } => "conversation-opened",
             Self::AttemptLost { .. } => "attempt-lost",
             Self::RetryPlanned { .. } => "retry-planned",
             Self::Asked { .. } => "asked",
@@ -369,12 +382,31 @@ pub struct AssignedAgent {
     pub spec: String,
     /// Whether a retry waits before it starts.
     pub backs_off: bool,
+    /// How a retry waits, by kind of failure, where the user has set it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub retry: BTreeMap<FailureKind, RetryRule>,
     /// The model, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The version of the program, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+}
+
+/// How often and how long an agent's step waits for its service. What is not set is as the workflow
+/// or the engine has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RetryRule {
+    /// The number of retries.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u32>,
+    /// The delay before the first retry, in milliseconds. Each further delay is twice as long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_ms: Option<u64>,
+    /// The longest delay, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_ms: Option<u64>,
 }
 
 /// How long a workspace is kept.

@@ -37,24 +37,25 @@ pub use bundle::{Bundle, FileError, Files};
 pub use check::{Rejected, check, reload};
 pub use decide::{
     AgentWork, AttemptRequest, AttemptWork, ChangesWork, ChecksWork, Command, CommandWork,
-    CommitWork, FileCheck, QuotedValue, ReadWork, WorkspaceOp, WorkspaceOpKind, decide,
+    CommitWork, EarlierAttempt, FileCheck, QuotedValue, ReadWork, WorkspaceOp, WorkspaceOpKind,
+    decide,
 };
 pub use event::{
     AskedQuestion, AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, Changes,
     Channel, CheckDefinition, CheckProgram, CheckReport, CheckStatus, DECIDE, DecidedBy, Ended,
     Event, Origin, Outcome, PlannedChecks, PlannedItem, RejectedPart, Reopened, Reply, Resumed,
-    Started, TransitionTaken, Usage, WorkspaceLifetime,
+    RetryRule, Started, TransitionTaken, Usage, WorkspaceLifetime,
 };
 pub use fan_out::{FanOut, Item, ItemStatus};
 pub use finding::{Code, Finding, UnknownCode, render};
 pub use problem::Problem;
 pub use reopen::{History, ReopenError, Request, SameEnd, named_limits};
 pub use run_state::{
-    AnswerError, ClaimVerdict, Ending, FirstAttempt, Frame, OpenQuestion, Phase, RunState,
-    Stopping, Streak, Workspace, WorkspaceStage,
+    AnswerError, ClaimVerdict, Ending, FirstAttempt, Frame, Interruption, OpenQuestion,
+    PastConversation, Phase, RunState, Stopping, Streak, Workspace, WorkspaceStage,
 };
 pub use step_rule::{BoundRule, apply_rules};
-pub use turn::{Turn, resume_facts, turn};
+pub use turn::{LostWork, Turn, resume_facts, turn};
 pub use workflow::{
     Access, Artifact, Body, Bounds, Budget, BudgetPart, ChangesStep, ClaimPolicies, CommitStep,
     Dispatch, Each, End, FailureKind, Failures, Form, Input, Limit, Listing, Machine, Paths,

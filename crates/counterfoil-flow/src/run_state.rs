@@ -3,12 +3,13 @@
 
 mod attempts;
 mod checks;
+mod conversation;
 mod frame;
 mod questions;
 mod reopened;
 mod workspace;
 
-pub use frame::{ClaimVerdict, FirstAttempt, Frame, Phase, Streak};
+pub use frame::{ClaimVerdict, FirstAttempt, Frame, Interruption, PastConversation, Phase, Streak};
 pub(crate) use frame::{join, question_visits, split};
 pub use questions::{AnswerError, OpenQuestion};
 pub(crate) use reopened::below;
@@ -179,12 +180,21 @@ impl RunState {
                 self.phase(frame, phase);
                 self.ready.remove(frame);
             }
-            Event::RepairAsked { usage, .. } => self.spend(*usage),
+            Event::RepairAsked { attempt, usage, .. } => {
+                self.spend(*usage);
+                self.used_in_conversation(attempt, *usage);
+            }
             Event::AttemptEnded(ended) => self.attempt_ended(ended),
-            Event::AttemptLost { attempt, changed } => {
+            Event::ConversationOpened { attempt, agent, conversation } => {
+                self.conversation_opened(attempt, agent, conversation);
+            }
+            Event::AttemptLost { attempt, changed, usage } => {
+                self.spend(*usage);
+                self.used_in_conversation(attempt, *usage);
                 if let Some(frame) = self.attempts.remove(attempt)
                     && !self.checks_lost(&frame)
                 {
+                    self.attempt_lost(&frame, changed);
                     self.leave_workspace(&frame);
                     self.interrupted(&frame);
                     self.add_changed(&frame, changed);
@@ -505,6 +515,7 @@ impl RunState {
         }
         frame.tries.clear();
         frame.interrupted = 0;
+        (frame.interruption, frame.conversation) = (None, None);
         frame.claims.clear();
         frame.rejected.clear();
         frame.step_changed = None;

@@ -4,7 +4,7 @@
 
 use crate::artifact::{Rendering, rendered_by};
 use crate::decide::{AttemptRequest, Command, FileCheck, WorkspaceOp, decide, used_up};
-use crate::event::{Event, Resumed};
+use crate::event::{Event, Resumed, Usage};
 use crate::run_state::{Phase, RunState};
 use crate::workflow::Workflow;
 use serde::Serialize;
@@ -114,16 +114,25 @@ fn time_used_up(run: &RunState, now: i64) -> Option<String> {
     is_over.then(|| format!("the time budget of {max} ms is used up"))
 }
 
+/// What an attempt left behind whose process ended.
+#[derive(Clone, Debug, Default)]
+pub struct LostWork {
+    /// The files that it wrote.
+    pub changed: Vec<String>,
+    /// What it used that no event counts.
+    pub usage: Usage,
+}
+
 /// The facts with which a process continues a run: it was resumed, and every attempt in flight is
-/// lost. `changed` lists the files that a lost attempt wrote, given its id and its frame.
+/// lost. `left` tells what a lost attempt left behind, given its id and its frame.
 pub fn resume_facts(
     run: &RunState,
     resumed: Resumed,
-    mut changed: impl FnMut(&str, &str) -> Vec<String>,
+    mut left: impl FnMut(&str, &str) -> LostWork,
 ) -> Vec<Event> {
-    let lost = run.attempts.iter().map(|(attempt, frame)| Event::AttemptLost {
-        attempt: attempt.clone(),
-        changed: changed(attempt, frame),
+    let lost = run.attempts.iter().map(|(attempt, frame)| {
+        let LostWork { changed, usage } = left(attempt, frame);
+        Event::AttemptLost { attempt: attempt.clone(), usage, changed }
     });
     std::iter::once(Event::RunResumed(Box::new(resumed))).chain(lost).collect()
 }
@@ -152,9 +161,9 @@ fn applies(run: &RunState, fact: &Event) -> bool {
         // Somebody else was faster.
         Event::RunReopened(_) => false,
         Event::AttemptEnded(ended) => run.attempts.contains_key(&ended.attempt),
-        Event::RepairAsked { attempt, .. } | Event::AttemptLost { attempt, .. } => {
-            run.attempts.contains_key(attempt)
-        }
+        Event::RepairAsked { attempt, .. }
+        | Event::ConversationOpened { attempt, .. }
+        | Event::AttemptLost { attempt, .. } => run.attempts.contains_key(attempt),
         Event::Answered { question, answer, .. } => run.check_answer(question, answer).is_ok(),
         // A late fact must not affect a step that is already running.
         Event::ContextChecked { frame, .. } => run

@@ -356,7 +356,7 @@ impl Default for Bounds {
             idle_ms: None,
             repairs: 2,
             retries: BTreeMap::from([
-                (FailureKind::Transport, 3),
+                (FailureKind::Transport, 10),
                 (FailureKind::Timeout, 1),
                 (FailureKind::Limit, 24),
             ]),

@@ -144,10 +144,11 @@ async fn converse(
         startup: work.bounds.startup_ms.map(Duration::from_millis),
         idle: work.bounds.idle_ms.map(Duration::from_millis),
         checks: input.checks.clone(),
+        earlier: work.earlier.clone(),
     });
     let mut spent = Usage::default();
-    let mut prompt =
-        Prompt { contract: work.contract.clone(), message: Message::Task(work.prompt.clone()) };
+    let message = Message::Task { task: work.prompt.clone(), earlier: work.earlier.clone() };
+    let mut prompt = Prompt { contract: work.contract.clone(), message };
     let mut repairs = 0;
     let mut denied: Vec<String> = Vec::new();
     let mut unread = RejectedItems::default();
@@ -166,11 +167,20 @@ async fn converse(
             return AttemptResult::transcript_failed(id, error);
         }
         let activity_context = context.clone();
+        let conversation_context = context.clone();
+        let (attempt, agent_name) = (id.clone(), work.agent.clone());
         let mut reach = PromptContext {
             stop: context.stop(),
             total: deadline.saturating_duration_since(Instant::now()),
             budget: left_of(&work.bounds.budget, &input.budget_left, &spent),
             transcript,
+            conversation: Arc::new(move |conversation: &str| {
+                conversation_context.progress(Event::ConversationOpened {
+                    attempt: attempt.clone(),
+                    agent: agent_name.clone(),
+                    conversation: conversation.to_owned(),
+                });
+            }),
             activity: Arc::new(move |line: &str| activity_context.heartbeat(line)),
         };
         let mut answer = ask(&mut *session, &prompt, &mut reach).await;

@@ -23,5 +23,5 @@ mod workspace_ops;
 pub use attempt::{AttemptContext, AttemptResult, TranscriptMode};
 pub use check_server::MARKER_SUFFIX as RUN_CHECK_MARKER;
 pub use contracts::{ContractLookup, bundle_contracts};
-pub use perform::{PerformRequest, SCRATCH, WorkerContext, perform};
+pub use perform::{PerformRequest, SCRATCH, WorkerContext, perform, scratch_folder};
 pub use workspace_ops::{perform_workspace_op, workspace_of_fact, workspace_op_failed};

@@ -301,8 +301,7 @@ impl WorkerContext {
 
     /// The folder for temporary files of an attempt.
     fn scratch(&self, attempt: &str) -> PathBuf {
-        let state = std::path::absolute(&self.state).unwrap_or_else(|_| self.state.clone());
-        state.join(SCRATCH).join(&self.run).join(attempt.replace(['/', '\0'], "-"))
+        scratch_folder(&self.state, &self.run, attempt)
     }
 
     /// Creates the verifier of an agent's attempt.
@@ -343,6 +342,12 @@ impl WorkerContext {
         };
         Ok(Box::new(WorkspaceVerifier::new(scope, self.snapshots.clone())))
     }
+}
+
+/// The folder for temporary files of an attempt, in the state folder.
+pub fn scratch_folder(state: &Path, run: &str, attempt: &str) -> PathBuf {
+    let state = std::path::absolute(state).unwrap_or_else(|_| state.to_owned());
+    state.join(SCRATCH).join(run).join(attempt.replace(['/', '\0'], "-"))
 }
 
 /// Remembers what git of the repository runs when the run begins: nothing else of it is run later.

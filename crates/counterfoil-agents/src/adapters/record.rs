@@ -146,7 +146,7 @@ pub(super) fn newest_entries(folder: &Path, most: usize) -> Vec<PathBuf> {
 }
 
 /// A folder that a variable names, or one in the home.
-pub(super) fn folder_of(
+pub(crate) fn folder_of(
     env: &dyn Fn(&str) -> Option<OsString>,
     variable: &str,
     in_home: &str,

@@ -80,14 +80,18 @@ impl CliSession {
     /// The text of a prompt, with the checks of the project and the only way to return the result.
     pub(super) fn prompt_text(&self, prompt: &Prompt) -> String {
         let checks = self.task.checks.as_ref().filter(|_| self.agent.has_tools());
-        match (checks, &prompt.message) {
-            (Some(checks), Message::Task(task)) => {
-                let message = Message::Task(format!("{task}\n\n{}", check_instructions(checks)));
-                Prompt { message, ..prompt.clone() }.text(self.delivery())
+        let message = match (&prompt.message, checks) {
+            // The conversation has the task and the instructions on checks already.
+            (Message::Task { earlier: Some(earlier), .. }, _) if self.continues => {
+                Message::Continue(earlier.clone())
             }
-            // The conversation has the instructions on checks already.
-            _ => prompt.text(self.delivery()),
-        }
+            (Message::Task { task, earlier }, Some(checks)) => Message::Task {
+                task: format!("{task}\n\n{}", check_instructions(checks)),
+                earlier: earlier.clone(),
+            },
+            _ => return prompt.text(self.delivery()),
+        };
+        Prompt { message, ..prompt.clone() }.text(self.delivery())
     }
 }
 

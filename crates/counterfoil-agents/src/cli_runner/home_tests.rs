@@ -1,9 +1,9 @@
 //! The runner creates the home overlay of an adapter.
 
 use super::*;
-use crate::adapters::Call;
 use crate::adapters::home_overlay::HomeOverlay;
-use crate::adapters::record::{RecordParser, RecordPlace};
+use crate::adapters::record::RecordParser;
+use crate::adapters::{Call, StreamParser};
 use crate::environment::installed::VersionFit;
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_contract::{Contract, Definition, Framing};
@@ -89,6 +89,7 @@ fn session(home: &std::path::Path, scratch: &std::path::Path) -> CliSession {
         startup: None,
         checks: None,
         idle: None,
+        earlier: None,
     };
     CliSession::new(agent, task)
 }

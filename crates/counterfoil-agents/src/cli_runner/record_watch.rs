@@ -1,7 +1,7 @@
 //! Watches what a program uses while it works, by its own record of the conversation.
 
 use super::CliAgent;
-use crate::adapters::record::{RecordPlace, RecordReader, RecordedTokens, is_plain};
+use crate::adapters::record::{RecordReader, RecordedTokens};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -50,14 +50,12 @@ impl RecordWatch {
     /// What the prompt has used so far, and whether the model will be asked again because it calls
     /// tools.
     pub(super) fn used(&mut self) -> (RecordedTokens, bool) {
-        let Some(id) = self.conversation.get().filter(|id| is_plain(id)) else {
+        let Some(id) = self.conversation.get() else {
             return (RecordedTokens::default(), false);
         };
         let is_due = self.searched.is_none_or(|at| at.elapsed() >= SEARCH_INTERVAL);
         if self.files.is_empty() || is_due {
-            let env = |name: &str| self.agent.variable(name);
-            let place = RecordPlace { conversation: id, scratch: &self.scratch, env: &env };
-            self.files = self.agent.adapter.record_files(&place);
+            self.files = self.agent.record_files(id, &self.scratch);
             self.searched = Some(Instant::now());
         }
         let record = self.reader.read(self.files.iter().cloned());

@@ -2,7 +2,7 @@ use super::*;
 use crate::driver::timed_turn;
 use counterfoil_contract::{Definition, Registry};
 use counterfoil_flow::{
-    Budget, DECIDE, Event, Resumed, RunState, Started, Workflow, check, resume_facts,
+    Budget, DECIDE, Event, LostWork, Resumed, RunState, Started, Workflow, check, resume_facts,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -144,7 +144,7 @@ impl Driven {
     fn resume(&mut self) {
         self.clock = Clock::with_source(self.run.last_at, Box::new(self.fake.clone()));
         let resumed = Resumed { by: "process 2".to_owned(), ..Resumed::default() };
-        let facts = resume_facts(&self.run, resumed, |_, _| Vec::new());
+        let facts = resume_facts(&self.run, resumed, |_, _| LostWork::default());
         self.turn(facts);
     }
 }

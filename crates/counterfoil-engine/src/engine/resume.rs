@@ -8,13 +8,14 @@ use crate::driver::no_room;
 use crate::error::Error;
 use crate::journal::{self, Lease};
 use crate::run_inputs::check_inputs;
+use counterfoil_agents::agent::Agent;
 use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_flow::{
-    AssignedAgent, Changes, DECIDE, DecidedBy, Event, History, Request, Resumed, RunState,
-    Workflow, artifact_paths, named_limits, resume_facts,
+    AssignedAgent, Changes, DECIDE, DecidedBy, Event, History, LostWork, Request, Resumed,
+    RunState, Usage, Workflow, artifact_paths, named_limits, resume_facts,
 };
 use counterfoil_process::sweep;
-use counterfoil_worker::{RUN_CHECK_MARKER, SCRATCH};
+use counterfoil_worker::{RUN_CHECK_MARKER, SCRATCH, scratch_folder};
 use counterfoil_workspace::git::recent_writes;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -109,34 +110,58 @@ impl Engine {
         workflow: &Workflow,
         run_state: &RunState,
         repo: &Path,
+        agents: &AgentAssignments,
         mut resumed: Resumed,
     ) -> Result<Vec<Event>, Error> {
         if resumed.by.is_empty() {
             resumed.by = format!("process {}", std::process::id());
         }
-        let mut began = BTreeMap::new();
+        let mut began: BTreeMap<String, (i64, String)> = BTreeMap::new();
         if !run_state.attempts.is_empty() {
             self.each_event_of(&run_state.run, &["attempt-started"], |event, at| {
-                if let Event::AttemptStarted { attempt, agent: Some(_), .. } = event {
-                    began.insert(attempt, at);
+                if let Event::AttemptStarted { attempt, agent: Some(agent), .. } = event {
+                    began.insert(attempt, (at, agent));
                 }
             })?;
         }
         let published = artifact_paths(workflow, run_state);
-        // The attempts that used it are gone.
-        let _ = std::fs::remove_dir_all(self.journal.folder().join(SCRATCH).join(&run_state.run));
         let facts = resume_facts(run_state, resumed, |attempt, frame| {
             let marker = format!("{}/{attempt}", run_state.run);
             sweep(&marker);
             sweep(&format!("{marker}{RUN_CHECK_MARKER}"));
             // Changes in a worktree of its own are isolated and need no report.
             let since = began.get(attempt).filter(|_| !run_state.has_own_workspace(frame));
-            let mut changed =
-                since.map(|since| recent_writes::written_since(repo, *since)).unwrap_or_default();
+            let mut changed = since
+                .map(|(since, _)| recent_writes::written_since(repo, *since))
+                .unwrap_or_default();
             changed.retain(|path| !published.contains(path));
-            changed
+            let agent = began.get(attempt).and_then(|(_, agent)| agents.get(agent));
+            let usage = agent.map(|agent| self.lost_usage(run_state, attempt, frame, &*agent));
+            LostWork { changed, usage: usage.unwrap_or_default() }
         });
+        // The attempts that used it are gone.
+        let _ = std::fs::remove_dir_all(self.journal.folder().join(SCRATCH).join(&run_state.run));
         Ok(facts)
+    }
+
+    /// What a lost attempt used that no event counts, by the record that its program kept.
+    fn lost_usage(
+        &self,
+        run_state: &RunState,
+        attempt: &str,
+        frame: &str,
+        agent: &dyn Agent,
+    ) -> Usage {
+        let past = run_state.frames.get(frame).and_then(|frame| frame.conversation.as_ref());
+        let Some(past) = past else { return Usage::default() };
+        let scratch = scratch_folder(self.journal.folder(), &run_state.run, attempt);
+        let Some(used) = agent.recorded_usage(&past.id, &scratch) else { return Usage::default() };
+        Usage {
+            input_tokens: used.input_tokens.saturating_sub(past.usage.input_tokens),
+            output_tokens: used.output_tokens.saturating_sub(past.usage.output_tokens),
+            cost_usd: (used.cost_usd - past.usage.cost_usd).max(0.0),
+            wall_ms: 0,
+        }
     }
 
     /// The artifacts of the last turn, which a crash may have left unwritten.

@@ -40,6 +40,7 @@ fn began(players: &[(&str, &str, Option<&str>)]) -> Event {
     let player = |spec: &str, model: Option<&str>| AssignedAgent {
         spec: spec.to_owned(),
         backs_off: false,
+        retry: BTreeMap::new(),
         model: model.map(str::to_owned),
         version: None,
     };
@@ -387,7 +388,11 @@ fn events_of_attempts_that_nobody_heard_of_are_no_crash() {
     let ledger = ledger_of([
         asked("work", 1, vec![refuted("files")]),
         ended("work", 1, Accepted, vec![refuted("files")], &["a"]),
-        Event::AttemptLost { attempt: "work#1".to_owned(), changed: Vec::new() },
+        Event::AttemptLost {
+            attempt: "work#1".to_owned(),
+            usage: Usage::default(),
+            changed: Vec::new(),
+        },
     ]);
     assert!(ledger.is_empty());
     assert_eq!(ledger.totals(), Totals::default());

@@ -1,8 +1,8 @@
 //! Entering a state: the command that its step needs.
 
 use super::{
-    AgentWork, AttemptRequest, AttemptWork, Command, CommandWork, FileCheck, QuotedValue, end,
-    eval_scope, initial_values, path_of,
+    AgentWork, AttemptRequest, AttemptWork, Command, CommandWork, EarlierAttempt, FileCheck,
+    QuotedValue, end, eval_scope, initial_values, path_of,
 };
 use crate::event::{AskedQuestion, CLAIMS_VERIFIED, Event, PlannedItem};
 use crate::fan_out::{Item, topological_order};
@@ -360,6 +360,7 @@ impl Entry<'_> {
                 asked.trim_end(),
                 super::observed::section(self.run, self.frame)
             ),
+            earlier: self.earlier(dispatch),
             contract: role.contract.clone(),
             access: role.access,
             workspace: self.workspace(),
@@ -383,6 +384,21 @@ impl Entry<'_> {
             (work.protected, work.tests) = (policies.protected, policies.tests);
         }
         Ok(self.start(AttemptWork::Agent(Box::new(work))))
+    }
+
+    /// The interrupted attempt from which the next one goes on: one of this visit, in the same folder.
+    fn earlier(&self, dispatch: &Dispatch) -> Option<EarlierAttempt> {
+        let interruption = self.frame.interruption.as_ref()?;
+        if interruption.workspace != self.workspace() {
+            return None;
+        }
+        let spec = self.run.agents.get(&dispatch.agent).map(|assigned| &assigned.spec);
+        let conversation = self.frame.conversation.as_ref();
+        Some(EarlierAttempt {
+            reason: interruption.reason.clone(),
+            changed: interruption.changed.clone(),
+            conversation: conversation.filter(|past| Some(&past.spec) == spec).cloned(),
+        })
     }
 
     /// Looks at what a step with checks needs before it starts: its files, and how the checks are

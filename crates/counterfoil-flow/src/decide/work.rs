@@ -3,6 +3,7 @@
 use super::builtin::{ChangesWork, CommitWork, ReadWork};
 use super::checks::ChecksWork;
 use crate::event::Event;
+use crate::run_state::PastConversation;
 use crate::step_rule::BoundRule;
 use crate::workflow::{Access, Bounds};
 use counterfoil_contract::Contract;
@@ -125,6 +126,8 @@ pub struct AgentWork {
     pub prompt: String,
     /// The values of the run that the prompt contains.
     pub quotes: Vec<QuotedValue>,
+    /// The attempt before this one, if it was interrupted.
+    pub earlier: Option<EarlierAttempt>,
     /// The contract of the result.
     pub contract: Arc<Contract>,
     /// What it may do to the workspace.
@@ -145,6 +148,19 @@ pub struct AgentWork {
     pub tests: ClaimPolicy,
     /// Timeouts and numbers of repairs and retries.
     pub bounds: Bounds,
+}
+
+/// An attempt that was interrupted, and from which the next one goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EarlierAttempt {
+    /// Why it was interrupted.
+    pub reason: String,
+    /// Files that it changed, as far as known; of many, some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// Its conversation, if the same program can continue it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<PastConversation>,
 }
 
 /// A value of the run that a prompt contains. It is not part of the instructions.

@@ -260,6 +260,13 @@ pub struct Usage {
     pub wall_ms: u64,
 }
 
+impl Usage {
+    /// Whether nothing was consumed.
+    pub fn is_zero(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
         self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);

@@ -8,6 +8,7 @@ use serde_json::Value;
 impl RunState {
     pub(super) fn attempt_ended(&mut self, ended: &Ended) {
         self.spend(ended.usage);
+        self.used_in_conversation(&ended.attempt, ended.usage);
         let Some(id) = self.attempts.remove(&ended.attempt) else { return };
         if self.checks_ended(&id, ended) {
             return;
@@ -15,6 +16,7 @@ impl RunState {
         if let Some(changed) = &ended.changed {
             self.changed(&id, changed);
         }
+        self.note_interruption(&id, ended);
         let Some(frame) = self.frames.get_mut(&id) else { return };
         if ended.tree.is_some() {
             frame.tree.clone_from(&ended.tree);

@@ -1,7 +1,7 @@
 //! Frames: machines in progress, with their state, variables and phase.
 
 use super::workspace::Workspace;
-use crate::event::{CheckReport, PlannedChecks, RejectedPart};
+use crate::event::{CheckReport, PlannedChecks, RejectedPart, Usage};
 use crate::fan_out::FanOut;
 use crate::problem::Problem;
 use crate::workflow::FailureKind;
@@ -34,6 +34,12 @@ pub struct Frame {
     /// The number of interrupted attempts of this visit: lost with their process, or stopped.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub interrupted: u32,
+    /// Why the last attempt of this visit was interrupted, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interruption: Option<Interruption>,
+    /// The last conversation of this visit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<PastConversation>,
     /// Repeated requests, by transition.
     pub requests: BTreeMap<String, Streak>,
     /// The hash of the work tree after the last attempt.
@@ -89,6 +95,30 @@ pub struct FirstAttempt {
     /// The workspace that it works in; the repository, if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
+}
+
+/// Why an attempt was interrupted, and what it left behind. The next attempt goes on from there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interruption {
+    /// The reason, as text.
+    pub reason: String,
+    /// Files that it changed, as far as known; of many, some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+    /// The workspace that it worked in; the repository, if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+}
+
+/// A conversation with a program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PastConversation {
+    /// The id that the program gave it.
+    pub id: String,
+    /// The spec of the program.
+    pub spec: String,
+    /// What it used, as far as the run counted it.
+    pub usage: Usage,
 }
 
 /// The verdict on a claim.
@@ -153,6 +183,8 @@ impl Frame {
             counters: BTreeMap::new(),
             tries: BTreeMap::new(),
             interrupted: 0,
+            interruption: None,
+            conversation: None,
             requests: BTreeMap::new(),
             tree: None,
             claims: BTreeMap::new(),

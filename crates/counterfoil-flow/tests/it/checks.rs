@@ -167,7 +167,11 @@ fn a_guard_compares_with_the_base() {
 #[test]
 fn checks_that_are_lost_or_stopped_run_again_and_the_step_does_not() {
     let mut play = at_work(CheckStatus::Passed);
-    play.tell([Event::AttemptLost { attempt: "work/checks#1".to_owned(), changed: Vec::new() }]);
+    play.tell([Event::AttemptLost {
+        attempt: "work/checks#1".to_owned(),
+        usage: counterfoil_flow::Usage::default(),
+        changed: Vec::new(),
+    }]);
     assert_eq!(started(&play), ["work/checks#2"]);
     assert_eq!(checks_work(&play).planned, Some(configured()));
     play.tell([ended("work/checks#2", AttemptOutcome::Cancelled, None, BTreeMap::new())]);
@@ -195,7 +199,11 @@ fn the_configuration_before_the_first_attempt_of_a_step_counts() {
     play.tell([checked("base/checks#1", tests(CheckStatus::Passed))]);
     play.tell([looked(configured())]);
     // The attempt is lost, and perhaps it wrote the configuration.
-    play.tell([Event::AttemptLost { attempt: "work#1".to_owned(), changed: Vec::new() }]);
+    play.tell([Event::AttemptLost {
+        attempt: "work#1".to_owned(),
+        usage: counterfoil_flow::Usage::default(),
+        changed: Vec::new(),
+    }]);
     assert_eq!(started(&play), ["work#2"]);
     play.tell([made("work#2")]);
     assert_eq!(checks_work(&play).planned, Some(configured()));
@@ -269,7 +277,11 @@ states:
     assert_eq!(checks_work(&play).workspace.as_deref(), Some("work#1"));
     assert_eq!(play.turn.workspace_ops, []);
     // The worktree has the result of the step: it is kept when only the checks are lost.
-    play.tell([Event::AttemptLost { attempt: "work/checks#1".to_owned(), changed: Vec::new() }]);
+    play.tell([Event::AttemptLost {
+        attempt: "work/checks#1".to_owned(),
+        usage: counterfoil_flow::Usage::default(),
+        changed: Vec::new(),
+    }]);
     assert_eq!(checks_work(&play).workspace.as_deref(), Some("work#1"));
     assert_eq!(play.turn.workspace_ops, []);
     play.tell([checked("work/checks#2", tests(CheckStatus::Passed))]);

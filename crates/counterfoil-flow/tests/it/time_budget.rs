@@ -99,7 +99,7 @@ fn a_resumed_run_has_the_rest_of_its_time() {
     let facts = resume_facts(
         &timed.run,
         Resumed { by: "process 2".to_owned(), ..Resumed::default() },
-        |_, _| Vec::new(),
+        |_, _| counterfoil_flow::LostWork::default(),
     );
     assert!(
         matches!(&facts[..], [Event::RunResumed(_), Event::AttemptLost { attempt, .. }] if attempt == "work#1"),

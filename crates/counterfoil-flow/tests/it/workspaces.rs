@@ -124,7 +124,11 @@ fn retries_go_on_in_the_same_worktree_and_a_lost_attempt_does_not() {
     assert_eq!(play.started(), [("work#1", Some("work#1"))]);
     play.ends("work#1", AttemptOutcome::Agent, Vec::new());
     assert_eq!(play.started(), [("work#2", Some("work#1"))]);
-    play.tell([Event::AttemptLost { attempt: "work#2".to_owned(), changed: Vec::new() }]);
+    play.tell([Event::AttemptLost {
+        attempt: "work#2".to_owned(),
+        usage: counterfoil_flow::Usage::default(),
+        changed: Vec::new(),
+    }]);
     assert_eq!(
         play.workspace_ops(),
         [(WorkspaceOpKind::Open, "work#2"), (WorkspaceOpKind::Drop, "work#1")]
@@ -140,7 +144,11 @@ fn retries_go_on_in_the_same_worktree_and_a_lost_attempt_does_not() {
 fn an_attempt_lost_in_a_sub_workflow_goes_on_where_its_steps_were_done() {
     let mut play = Play::begin(&items("parallel: 2"));
     play.opened(&["all/a#1", "all/b#1"]).accept("all/a/make#1");
-    play.tell([Event::AttemptLost { attempt: "all/a/build#1".to_owned(), changed: Vec::new() }]);
+    play.tell([Event::AttemptLost {
+        attempt: "all/a/build#1".to_owned(),
+        usage: counterfoil_flow::Usage::default(),
+        changed: Vec::new(),
+    }]);
     assert_eq!(play.started(), [("all/a/build#2", Some("all/a#1"))]);
 }
 
@@ -148,7 +156,11 @@ fn an_attempt_lost_in_a_sub_workflow_goes_on_where_its_steps_were_done() {
 fn an_attempt_lost_in_the_first_step_of_a_sub_workflow_begins_in_a_fresh_worktree() {
     let mut play = Play::begin(&items("parallel: 2"));
     play.opened(&["all/a#1", "all/b#1"]);
-    play.tell([Event::AttemptLost { attempt: "all/a/make#1".to_owned(), changed: Vec::new() }]);
+    play.tell([Event::AttemptLost {
+        attempt: "all/a/make#1".to_owned(),
+        usage: counterfoil_flow::Usage::default(),
+        changed: Vec::new(),
+    }]);
     assert_eq!(
         play.workspace_ops(),
         [(WorkspaceOpKind::Open, "all/a#2"), (WorkspaceOpKind::Drop, "all/a#1")]
@@ -526,7 +538,11 @@ fn a_retry_is_told_what_was_observed_and_answers_for_the_first_attempt() {
     assert!(prompt.contains("the last attempt at this step, `files`: files differs"), "{prompt}");
     play.tell([
         Event::RunResumed(Box::new(Resumed { by: "me".to_owned(), ..Resumed::default() })),
-        Event::AttemptLost { attempt: "work#2".to_owned(), changed: Vec::new() },
+        Event::AttemptLost {
+            attempt: "work#2".to_owned(),
+            usage: counterfoil_flow::Usage::default(),
+            changed: Vec::new(),
+        },
     ]);
     assert_eq!(play.turn.attempts[0].first, "work#1", "also after a crash");
     play.accept("work#3");
@@ -535,7 +551,11 @@ fn a_retry_is_told_what_was_observed_and_answers_for_the_first_attempt() {
     let mut play = Play::begin(&one(""));
     play.opened(&["work#1"]);
     assert_eq!(play.turn.attempts[0].first, "work#1");
-    play.tell([Event::AttemptLost { attempt: "work#1".to_owned(), changed: Vec::new() }]);
+    play.tell([Event::AttemptLost {
+        attempt: "work#1".to_owned(),
+        usage: counterfoil_flow::Usage::default(),
+        changed: Vec::new(),
+    }]);
     play.opened(&["work#2"]);
     assert_eq!(play.turn.attempts[0].first, "work#2");
 }

@@ -1,6 +1,7 @@
 //! Finds the environment variables that Codex's configuration files refer to: the keys of providers
 //! and servers.
 
+use crate::adapters::record::folder_of;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,8 +18,7 @@ const MAX_NAMES: usize = 64;
 
 /// The folder of Codex's files.
 pub(super) fn folder(env: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let set = |name| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    set("CODEX_HOME").or_else(|| set("HOME").map(|home| home.join(".codex")))
+    folder_of(env, "CODEX_HOME", ".codex")
 }
 
 /// The variables that the configuration file and its profiles refer to. Unreadable files are

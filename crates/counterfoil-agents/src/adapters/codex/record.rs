@@ -1,11 +1,10 @@
 //! The record that Codex keeps, its rollout file: one line for each item of the conversation, and one
 //! with all tokens so far before each further request.
 
+use super::config_files;
 use crate::adapters::Server;
 use crate::adapters::common::Field;
-use crate::adapters::record::{
-    RecordParser, RecordPlace, RecordedTokens, folder_of, newest_entries,
-};
+use crate::adapters::record::{RecordParser, RecordPlace, RecordedTokens, newest_entries};
 use serde::Deserialize;
 use std::path::PathBuf;
 
@@ -14,7 +13,7 @@ const MAX_DAYS: usize = 400;
 
 /// The file of a conversation: `sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`.
 pub(super) fn files(place: &RecordPlace<'_>) -> Vec<PathBuf> {
-    let Some(folder) = folder_of(place.env, "CODEX_HOME", ".codex") else { return Vec::new() };
+    let Some(folder) = config_files::folder(place.env) else { return Vec::new() };
     let end = format!("-{}.jsonl", place.conversation);
     let inside = |folder: PathBuf| newest_entries(&folder, usize::MAX);
     let days = inside(folder.join("sessions")).into_iter().flat_map(inside).flat_map(inside);

@@ -56,12 +56,13 @@ fn session(
         startup: None,
         checks,
         idle: None,
+        earlier: None,
     };
     CliSession::new(agent, task)
 }
 
 fn task(session: &CliSession) -> Prompt {
-    let message = Message::Task("Water the plants.".to_owned());
+    let message = Message::Task { task: "Water the plants.".to_owned(), earlier: None };
     Prompt { contract: session.task.contract.clone(), message }
 }
 

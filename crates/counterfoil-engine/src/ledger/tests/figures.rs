@@ -72,6 +72,7 @@ fn what_was_said_before_a_run_was_recast_was_said_by_whoever_played_then() {
     let player = AssignedAgent {
         spec: "command:other".to_owned(),
         backs_off: false,
+        retry: BTreeMap::new(),
         model: Some("large".to_owned()),
         version: None,
     };

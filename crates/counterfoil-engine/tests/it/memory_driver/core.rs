@@ -24,7 +24,9 @@ impl MemoryRun {
         if self.events.is_empty() {
             return vec![started.clone()];
         }
-        resume_facts(&self.run_state, Resumed { by, ..Resumed::default() }, |_, _| Vec::new())
+        resume_facts(&self.run_state, Resumed { by, ..Resumed::default() }, |_, _| {
+            counterfoil_flow::LostWork::default()
+        })
     }
 
     /// Takes a turn and records its events.

@@ -36,11 +36,11 @@ impl DriverCore for SnapshotCore {
         if self.run_state.seq == 0 {
             return vec![started.clone()];
         }
-        let lost = self
-            .run_state
-            .attempts
-            .keys()
-            .map(|attempt| Event::AttemptLost { attempt: attempt.clone(), changed: Vec::new() });
+        let lost = self.run_state.attempts.keys().map(|attempt| Event::AttemptLost {
+            attempt: attempt.clone(),
+            usage: counterfoil_flow::Usage::default(),
+            changed: Vec::new(),
+        });
         std::iter::once(Event::RunResumed(Box::new(Resumed { by, ..Resumed::default() })))
             .chain(lost)
             .collect()

@@ -222,8 +222,11 @@ states:
     let (mut play, _) = Play::begin(&text, Budget { attempts: Some(4), ..Budget::default() });
     let turn = play.accept("plan#1", json!({"tasks": [task("a", 1), task("b", 1)]}));
     assert_eq!(started(&turn), ["all/a#1", "all/b#1"]);
-    let lost =
-        |attempt: &str| Event::AttemptLost { attempt: attempt.to_owned(), changed: Vec::new() };
+    let lost = |attempt: &str| Event::AttemptLost {
+        attempt: attempt.to_owned(),
+        usage: Usage::default(),
+        changed: Vec::new(),
+    };
     let turn = play.tell([
         Event::RunResumed(Box::new(Resumed { by: "me".to_owned(), ..Resumed::default() })),
         lost("all/a#1"),

@@ -111,6 +111,7 @@ impl<'m, C: DriverCore> Run<'m, C> {
             let player = AssignedAgent {
                 spec: "simulated".to_owned(),
                 backs_off,
+                retry: BTreeMap::new(),
                 model: None,
                 version: None,
             };

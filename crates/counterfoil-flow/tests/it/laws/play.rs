@@ -215,7 +215,7 @@ fn fact(pending: Pending, dice: &mut Dice) -> Event {
         Pending::Attempt { id, work } => (id, work),
     };
     if dice.chance(3) {
-        return Event::AttemptLost { attempt: id, changed: Vec::new() };
+        return Event::AttemptLost { attempt: id, usage: Usage::default(), changed: Vec::new() };
     }
     let accepted = match work.as_ref() {
         AttemptWork::Checks(_) => Value::Null,

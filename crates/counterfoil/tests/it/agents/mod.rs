@@ -6,6 +6,7 @@ mod project;
 
 mod channels;
 mod checks;
+mod continuing;
 mod execution_loop;
 mod fakes;
 mod feature_pipeline;

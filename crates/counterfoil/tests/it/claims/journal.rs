@@ -37,6 +37,7 @@ pub(crate) fn run_started(run: &str, workflow: &str, spec: &str, model: Option<&
     let player = AssignedAgent {
         spec: spec.to_owned(),
         backs_off: false,
+        retry: BTreeMap::new(),
         model: model.map(str::to_owned),
         version: None,
     };

@@ -151,7 +151,11 @@ fn a_damaged_run_does_not_take_the_others_away() {
     let project = four_days();
     let unreadable = vec![
         run_started("odd", "nightly", "command:agent", None),
-        Event::AttemptLost { attempt: "x".to_owned(), changed: Vec::new() },
+        Event::AttemptLost {
+            attempt: "x".to_owned(),
+            usage: counterfoil_flow::Usage::default(),
+            changed: Vec::new(),
+        },
         run_ended(Outcome::Failed, Some(Cause::Claim)),
     ];
     write_runs(&project, [("odd".to_owned(), RUN_START, unreadable)]);

@@ -32,6 +32,7 @@ impl Clocked {
         let player = AssignedAgent {
             spec: "somebody".to_owned(),
             backs_off: true,
+            retry: BTreeMap::new(),
             model: None,
             version: None,
         };

@@ -1,0 +1,102 @@
+//! The output of a program while it works, and when it is stopped.
+
+use crate::adapters::StreamParser;
+use crate::agent::PromptContext;
+use crate::line_buffer::LineBuffer;
+use counterfoil_process::{
+    ChildOutcome, ChildSpec, Output, OutputSink, SpawnError, StopRequest, supervise,
+};
+use std::ops::ControlFlow;
+use std::sync::{Arc, OnceLock};
+use tokio::sync::watch;
+
+/// How much of the end of standard error is kept.
+const MAX_STDERR_BYTES: usize = 64 << 10;
+
+/// Supervises a program that is stopped by `stop`, or when `limit` ends. Then it returns what that
+/// said.
+pub(super) async fn supervise_until<T>(
+    spawn: ChildSpec,
+    sink: &mut OutputCollector<'_>,
+    mut stop: watch::Receiver<StopRequest>,
+    limit: impl Future<Output = T>,
+) -> (Result<ChildOutcome, SpawnError>, Option<T>) {
+    let (sender, receiver) = watch::channel(*stop.borrow_and_update());
+    let supervised = supervise(spawn, sink, receiver);
+    tokio::pin!(supervised, limit);
+    let mut reached = None;
+    loop {
+        tokio::select! {
+            ended = &mut supervised => return (ended, reached),
+            Ok(()) = stop.changed() => {
+                sender.send_replace(*stop.borrow_and_update());
+                reached = None;
+            }
+            what = &mut limit, if reached.is_none() && *sender.borrow() == StopRequest::None => {
+                reached = Some(what);
+                sender.send_replace(StopRequest::Graceful);
+            }
+        }
+    }
+}
+
+/// Writes the output of a program to the transcript and passes it line by line to the parser.
+pub(super) struct OutputCollector<'r> {
+    pub(super) context: &'r mut PromptContext,
+    pub(super) lines: LineBuffer,
+    pub(super) parser: Box<dyn StreamParser>,
+    /// The id of the conversation, for those who follow its record.
+    pub(super) conversation: Arc<OnceLock<String>>,
+    /// The end of standard error.
+    pub(super) errors: Vec<u8>,
+    /// Whether the id of the conversation was passed on.
+    is_announced: bool,
+}
+
+impl<'r> OutputCollector<'r> {
+    /// Collects what a program writes. `conversation` is set as soon as the program tells its id.
+    pub(super) fn new(
+        context: &'r mut PromptContext,
+        parser: Box<dyn StreamParser>,
+        conversation: Arc<OnceLock<String>>,
+    ) -> Self {
+        let (lines, errors) = (LineBuffer::default(), Vec::new());
+        Self { context, lines, parser, conversation, errors, is_announced: false }
+    }
+}
+
+impl OutputSink for OutputCollector<'_> {
+    fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
+        match output {
+            Output::Stdout(bytes) => {
+                let (parser, activity) = (&mut self.parser, &self.context.activity);
+                self.lines.push(bytes, |line| {
+                    if let Some(text) = parser.on_line(line) {
+                        activity(&text);
+                    }
+                });
+                if !self.is_announced
+                    && let Some(id) = self.parser.conversation()
+                {
+                    self.conversation.get_or_init(|| id.to_owned());
+                    (self.context.conversation)(id);
+                    self.is_announced = true;
+                }
+                if self.context.transcript.write(bytes).is_err() {
+                    // The transcript keeps the error, and the worker reports it.
+                    return ControlFlow::Break(());
+                }
+            }
+            Output::Stderr(bytes) => {
+                self.errors.extend_from_slice(bytes);
+                let over = self.errors.len().saturating_sub(MAX_STDERR_BYTES);
+                self.errors.drain(..over);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn finished(&self) -> bool {
+        self.parser.finished()
+    }
+}
