@@ -63,6 +63,17 @@ pub trait Adapter: Send + Sync {
         Vec::new()
     }
 
+    /// Whether the program reports what its work cost.
+    fn reports_cost(&self) -> bool {
+        false
+    }
+
+    /// The model that the program's own configuration chooses, if it is known.
+    fn configured_model(&self, env: &dyn Fn(&str) -> Option<OsString>) -> Option<String> {
+        let _ = env;
+        None
+    }
+
     /// How the program is called for one prompt. The prompt itself goes to standard input.
     fn call(&self, request: &PromptRequest<'_>) -> Call;
 
@@ -176,6 +187,9 @@ pub trait StreamParser: Send {
     /// The id of the conversation, once it is known.
     fn conversation(&self) -> Option<&str>;
 
+    /// Whether a tool call has no result yet.
+    fn has_open_calls(&self) -> bool;
+
     /// Returns the parsed reply after the program has ended.
     fn finish(self: Box<Self>, end: &StreamEnd<'_>) -> ParsedReply;
 }
@@ -201,6 +215,9 @@ pub struct ParsedReply {
     pub exit: i32,
     /// The text of the reply: the last message of the agent, not the messages between tool calls.
     pub text: String,
+    /// The messages of the turn before the last one, in order, without those before a call of a tool
+    /// that is not ours.
+    pub earlier: Vec<String>,
     /// The structured output.
     pub structured: Option<Value>,
     /// The id of the conversation.
@@ -215,6 +232,15 @@ pub struct ParsedReply {
     pub denied: Vec<String>,
     /// Notes on unexpected input: lines that are not events, a second final event, …
     pub anomalies: Vec<String>,
+}
+
+impl ParsedReply {
+    /// All messages that may have the result, as one text, if there are several.
+    pub fn messages(&self) -> Option<String> {
+        let last = std::iter::once(&self.text).filter(|text| !text.is_empty());
+        let all: Vec<&str> = self.earlier.iter().chain(last).map(String::as_str).collect();
+        (!self.earlier.is_empty()).then(|| all.join("\n\n"))
+    }
 }
 
 /// What the final event of a reply says.

@@ -67,6 +67,11 @@ pub trait Agent: Send + Sync {
         None
     }
 
+    /// Why it cannot be known what the agent's work costs, if it cannot.
+    fn unknown_cost(&self) -> Option<String> {
+        None
+    }
+
     /// How a retry waits, by kind of failure, where the user has set it.
     fn retry(&self) -> BTreeMap<FailureKind, RetryRule> {
         BTreeMap::new()
@@ -226,6 +231,8 @@ pub struct ReplyDetails {
     pub events: bool,
     /// The end of standard error.
     pub errors: Vec<u8>,
+    /// All messages that may have the result, if there are several.
+    pub messages: Option<Vec<u8>>,
     /// The results that were submitted through the tool.
     pub submissions: Vec<Submission>,
     /// The result from the program's own structured output.

@@ -130,6 +130,14 @@ impl AgentAssignments {
         self.assigned.iter().map(|(name, (agent, _))| (name.clone(), agent.clone())).collect()
     }
 
+    /// The agents whose cost cannot be known, each with the reason.
+    pub fn unknown_costs(&self) -> Vec<(&str, String)> {
+        let assigned = self.assigned.iter();
+        assigned
+            .filter_map(|(name, (_, agent))| Some((name.as_str(), agent.unknown_cost()?)))
+            .collect()
+    }
+
     /// The answer that one of the agents has ready for a question to a person.
     pub fn answer(&self, question: &str) -> Option<String> {
         self.assigned.values().find_map(|(_, agent)| agent.answer(question))

@@ -7,7 +7,7 @@ mod output;
 mod record_watch;
 mod reply_status;
 
-use output::{OutputCollector, supervise_until};
+use output::{OutputCollector, SubmissionWatch, supervise_until};
 use record_watch::RecordWatch;
 pub(crate) use reply_status::reply_status;
 
@@ -24,6 +24,7 @@ use crate::config::{Channel, Denied, Settings};
 use crate::environment::AgentEnvironment;
 use crate::environment::installed::{self, Installed, ProgramError};
 use crate::line_buffer::MAX_LINE_BYTES;
+use crate::prices::Prices;
 use crate::submissions::{self, SessionFile, Submission};
 use crate::termination;
 use counterfoil_contract::Contract;
@@ -39,12 +40,16 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 
 /// The default time for a program's first event. Some need seconds on a busy machine.
 const DEFAULT_STARTUP: Duration = Duration::from_mins(2);
 /// The default time for which a program may write nothing. A tool that it runs, such as a test
 /// suite, may take that long.
 const DEFAULT_IDLE: Duration = Duration::from_mins(15);
+
+/// How long a record is given to catch up with the events of its program.
+const RECORD_DELAY: Duration = Duration::from_millis(20);
 
 /// A vendor's command-line program as an agent.
 #[derive(Clone)]
@@ -76,6 +81,11 @@ impl CliAgent {
         let settings = environment.agents.settings(agent, program);
         let installed = installed::require(adapter, &settings, environment)?;
         Ok(Self { adapter, installed, settings, environment: environment.clone() })
+    }
+
+    /// What models cost.
+    fn prices(&self) -> &Prices {
+        &self.environment.agents.prices
     }
 
     /// The files in which the program recorded a conversation.
@@ -113,6 +123,24 @@ impl Agent for CliAgent {
         self.settings.timeout
     }
 
+    fn unknown_cost(&self) -> Option<String> {
+        let name = self.adapter.name();
+        let configured = || self.adapter.configured_model(&|name| self.variable(name));
+        let model = self.settings.model.clone().or_else(configured);
+        match model {
+            _ if self.adapter.reports_cost() => None,
+            None => Some(format!(
+                "{name} reports only tokens, and its model is not known before it starts; set \
+                 `model` in [agents.{name}]"
+            )),
+            Some(model) if self.prices().of(&model).is_none() => Some(format!(
+                "{name} reports only tokens, and there is no price for {model}; set it as \
+                 [prices.\"{model}\"] in counterfoil.toml"
+            )),
+            Some(_) => None,
+        }
+    }
+
     fn retry(&self) -> BTreeMap<FailureKind, RetryRule> {
         self.settings.retry.clone()
     }
@@ -120,9 +148,11 @@ impl Agent for CliAgent {
     fn recorded_usage(&self, conversation: &str, scratch: &Path) -> Option<Usage> {
         let files = self.record_files(conversation, scratch);
         let mut reader = RecordReader::new(self.adapter.record_parser());
-        let used = (!files.is_empty()).then(|| reader.read(files).used())?;
+        let record = (!files.is_empty()).then(|| reader.read(files))?;
+        let cost_usd = self.prices().cost(&record.used_by_model()).unwrap_or_default();
+        let used = record.used();
         let (input_tokens, output_tokens) = (used.input, used.output);
-        Some(Usage { input_tokens, output_tokens, ..Usage::default() })
+        Some(Usage { input_tokens, output_tokens, cost_usd, wall_ms: 0 })
     }
 
     fn has_tools(&self) -> bool {
@@ -207,17 +237,38 @@ impl CliSession {
         let (spawn, notes) = spawn;
         let clocks = spawn.timeouts;
         let stop = context.stop.clone();
-        let most_tokens = context.budget.tokens;
+        let budget = context.budget.clone();
         let conversation: Arc<OnceLock<String>> = Arc::default();
         if let Some(id) = &self.conversation {
             let _ = conversation.set(id.clone());
         }
         let mut record =
             RecordWatch::new(self.agent.clone(), self.task.scratch.clone(), conversation.clone());
-        let mut collector =
-            OutputCollector::new(context, self.agent.adapter.parser(), conversation);
-        let limit = record.until_used(most_tokens);
-        let (ended, over_limit) = supervise_until(spawn, &mut collector, stop, limit).await;
+        let accepted: Arc<Notify> = Arc::default();
+        let submissions = (self.channel() == Some(Channel::Submit)).then(|| SubmissionWatch {
+            file: self.submissions.clone(),
+            from: self.read_offset,
+            accepted: accepted.clone(),
+        });
+        let submitted = submissions.clone();
+        let parser = self.agent.adapter.parser();
+        let mut collector = OutputCollector::new(context, parser, conversation, submissions);
+        let enough = async {
+            loop {
+                tokio::select! {
+                    used = record.until_used(&budget) => return Enough::Used(used),
+                    () = accepted.notified() => {}
+                }
+                // Its record may be a moment behind.
+                while submitted.as_ref().is_some_and(SubmissionWatch::is_accepted) {
+                    if !record.has_open_calls() {
+                        return Enough::Accepted;
+                    }
+                    tokio::time::sleep(RECORD_DELAY).await;
+                }
+            }
+        };
+        let (ended, enough) = supervise_until(spawn, &mut collector, stop, enough).await;
         let OutputCollector { mut lines, mut parser, errors, .. } = collector;
         lines.end(|line| drop(parser.on_line(line)));
         let ended = match ended {
@@ -243,26 +294,46 @@ impl CliSession {
         let status = match termination::status_if_ended_early(name, ended.cause, clocks) {
             // The reply was complete before the timeout or the limit.
             Some(ReplyStatus::Failed { outcome: AttemptOutcome::Timeout, .. }) if finished => None,
-            Some(_) if finished && over_limit.is_some() => None,
-            Some(_) if over_limit.is_some() => {
-                let used = over_limit.unwrap_or_default().all();
-                let most = most_tokens.unwrap_or_default();
-                let reason = format!("stopped at its limit: {used} of {most} tokens were used");
-                Some(ReplyStatus::failed(AttemptOutcome::Cancelled, reason))
-            }
-            status => status,
+            Some(_) if finished && enough.is_some() => None,
+            Some(status) => match enough {
+                Some(Enough::Accepted) => Some(ReplyStatus::Complete),
+                Some(Enough::Used(used)) => {
+                    let reason = format!("stopped at its limit: {used}");
+                    Some(ReplyStatus::failed(AttemptOutcome::Cancelled, reason))
+                }
+                None => Some(status),
+            },
+            None => None,
         };
         let recorded = record.used().0;
         let used_nothing = parsed.meter.is_empty() && recorded.all() == 0;
+        let reports_cost = parsed.meter.cost_usd > 0.0;
         if parsed.meter.is_empty() {
             parsed.meter = self.meter.plus(recorded);
+        }
+        // What the program does not report is computed from what it recorded.
+        let priced_usd = if reports_cost { None } else { record.cost_usd() };
+        let unpriced = if reports_cost { Vec::new() } else { record.unpriced() };
+        if !unpriced.is_empty() && budget.cost_usd.is_some() {
+            parsed.anomalies.push(format!(
+                "its cost is not known: there is no price for {}; set it in [prices]",
+                unpriced.join(", ")
+            ));
         }
         let schema_rejected =
             matches!(&parsed.verdict, Verdict::Failed(failure) if failure.schema_rejected);
         let ended_by_us = ended.cause != Cause::Finished;
         let status =
             status.unwrap_or_else(|| reply_status(name, &parsed, ended.exit, ended_by_us, &errors));
-        ProcessReply { parsed, status, exit: ended.exit, errors, schema_rejected, used_nothing }
+        ProcessReply {
+            parsed,
+            status,
+            exit: ended.exit,
+            errors,
+            schema_rejected,
+            used_nothing,
+            priced_usd,
+        }
     }
 
     /// The process for a prompt, and notes on settings that could not be applied.
@@ -334,9 +405,16 @@ impl CliSession {
     }
 
     /// The usage of this prompt, from the reading after it.
-    fn usage_since_last(&mut self, meter: UsageMeter) -> Usage {
-        let before = std::mem::replace(&mut self.meter, meter);
-        meter.since(&before)
+    fn usage_since_last(&mut self, reply: &ProcessReply) -> Usage {
+        let mut meter = reply.parsed.meter;
+        let mut used = meter.since(&self.meter);
+        if let Some(cost_usd) = reply.priced_usd {
+            used.cost_usd = cost_usd;
+            // A later total of the program includes it.
+            meter.cost_usd = self.meter.cost_usd + cost_usd;
+        }
+        self.meter = meter;
+        used
     }
 
     /// The submissions since the last call.
@@ -384,7 +462,7 @@ impl Session for CliSession {
             let full_prompt = self.full_prompt(prompt);
             let continued = std::mem::take(&mut self.continues);
             let mut reply = self.run_process(&full_prompt, context, context.total).await;
-            let mut usage = self.usage_since_last(reply.parsed.meter);
+            let mut usage = self.usage_since_last(&reply);
             let mut notes: Vec<String> = self.schema_note.take().into_iter().collect();
             let mut sent_instead = None;
             if continued && reply.did_nothing() {
@@ -397,7 +475,7 @@ impl Session for CliSession {
                 let left = context.total.saturating_sub(began.elapsed());
                 let full_prompt = sent_instead.insert(self.full_prompt(prompt));
                 reply = self.run_process(full_prompt, context, left).await;
-                usage += self.usage_since_last(reply.parsed.meter);
+                usage += self.usage_since_last(&reply);
             }
             if reply.schema_rejected && self.schema.take().is_some() {
                 notes.push(format!(
@@ -409,7 +487,7 @@ impl Session for CliSession {
                 // The result is now asked for in another way.
                 let full_prompt = sent_instead.insert(self.full_prompt(prompt));
                 reply = self.run_process(full_prompt, context, left).await;
-                usage += self.usage_since_last(reply.parsed.meter);
+                usage += self.usage_since_last(&reply);
             }
             usage.wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             notes.append(&mut reply.parsed.anomalies);
@@ -422,6 +500,7 @@ impl Session for CliSession {
                     structured_output(&self.task.contract, self.agent.adapter, &mut reply.parsed)
                 })
                 .flatten();
+            let messages = reply.parsed.messages().map(String::into_bytes);
             AgentReply {
                 text: reply.parsed.text.into_bytes(),
                 usage,
@@ -431,6 +510,7 @@ impl Session for CliSession {
                 details: ReplyDetails {
                     events: true,
                     errors: reply.errors,
+                    messages,
                     submissions,
                     structured,
                     denied: reply.parsed.denied,
@@ -460,6 +540,14 @@ impl Drop for CliSession {
     }
 }
 
+/// Why a program need not go on.
+enum Enough {
+    /// It has used what it may.
+    Used(String),
+    /// It has submitted a result that was accepted.
+    Accepted,
+}
+
 /// The reply of one process.
 struct ProcessReply {
     parsed: ParsedReply,
@@ -470,14 +558,16 @@ struct ProcessReply {
     schema_rejected: bool,
     /// Whether the program reported and recorded no tokens.
     used_nothing: bool,
+    /// What the prompt cost by the prices of its models, if the program does not report it.
+    priced_usd: Option<f64>,
 }
 
 impl ProcessReply {
     fn failed(outcome: AttemptOutcome, why: String) -> Self {
         let (parsed, status) = (ParsedReply::default(), ReplyStatus::failed(outcome, why));
         let exit = Exit::Code(0);
-        let (errors, schema_rejected, used_nothing) = (Vec::new(), false, true);
-        Self { parsed, status, exit, errors, schema_rejected, used_nothing }
+        let (errors, schema_rejected, used_nothing, priced_usd) = (Vec::new(), false, true, None);
+        Self { parsed, status, exit, errors, schema_rejected, used_nothing, priced_usd }
     }
 
     /// Whether the program failed before it asked its model anything.

@@ -36,6 +36,10 @@ impl CommandAgent {
 }
 
 impl Agent for CommandAgent {
+    fn unknown_cost(&self) -> Option<String> {
+        Some("its program does not report what it uses".to_owned())
+    }
+
     fn open(&self, task: Task) -> Box<dyn Session> {
         Box::new(CommandSession {
             argv: self.argv.clone(),

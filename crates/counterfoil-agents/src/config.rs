@@ -1,9 +1,11 @@
-//! The key `agent` and the tables `[agents]` and `[redact]` of `counterfoil.toml`: which program is
-//! assigned to an agent, with which model and flags, and what is redacted in recordings. Other
+//! The key `agent` and the tables `[agents]`, `[prices]` and `[redact]` of `counterfoil.toml`: which
+//! program is assigned to an agent, with which model and flags, what models cost, and what is
+//! redacted in recordings. Other
 //! tables belong to other crates and are ignored here.
 
 mod retry;
 
+use crate::prices::{Price, Prices};
 use crate::redact;
 use counterfoil_flow::{Access, FailureKind, RetryRule};
 use counterfoil_process::parse_timeout;
@@ -14,12 +16,14 @@ use std::time::Duration;
 use toml::Spanned;
 
 /// The project's settings for agents.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Agents {
     /// The spec for all agents without one of their own.
     pub rest: Option<String>,
     /// Settings by name: of a workflow agent, of a subagent, or of a program.
     pub named: BTreeMap<String, Settings>,
+    /// What models cost.
+    pub prices: Prices,
 }
 
 /// The settings of one agent or program.
@@ -78,7 +82,7 @@ pub enum Denied {
 }
 
 /// The settings for agents and recordings in `counterfoil.toml`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentConfig {
     /// The settings for agents.
     pub agents: Agents,
@@ -117,6 +121,15 @@ impl AgentConfig {
             config.agents.named.insert(name, settings);
         }
         config.agents.rest = file.agent;
+        for (model, price) in file.prices {
+            if !price.get_ref().is_valid() {
+                return Err(wrong(format!(
+                    "line {}: the price of {model:?} is not an amount of US dollars per million tokens",
+                    line(price.span().start)
+                )));
+            }
+            config.agents.prices.own.insert(model, price.into_inner());
+        }
         for pattern in file.redact.patterns {
             if let Err(error) = redact::compile_pattern(pattern.get_ref()) {
                 return Err(wrong(format!(
@@ -139,6 +152,8 @@ struct File {
     agent: Option<String>,
     #[serde(default)]
     agents: BTreeMap<String, Spanned<Written>>,
+    #[serde(default)]
+    prices: BTreeMap<String, Spanned<Price>>,
     #[serde(default)]
     redact: Redact,
 }

@@ -14,6 +14,7 @@ pub mod config;
 pub mod environment;
 mod interruption;
 pub mod line_buffer;
+pub mod prices;
 pub mod recording;
 pub mod redact;
 pub mod result_selection;

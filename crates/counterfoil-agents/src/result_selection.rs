@@ -24,8 +24,11 @@ use std::sync::Arc;
 /// The candidates for the result of one reply.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ResultCandidates<'o> {
-    /// The text of the reply.
+    /// The text of the reply: its last message.
     pub text: &'o [u8],
+    /// All messages that may have the result, if there are several. They are read if the last one
+    /// has nothing.
+    pub messages: Option<&'o [u8]>,
     /// The result from the program's own structured output.
     pub structured: Option<&'o Value>,
     /// The results that were submitted, in order.
@@ -45,11 +48,13 @@ pub struct SelectedResult {
     pub notes: Vec<String>,
     /// The items of every attempt of the reply that was refused or that the agent is asked about.
     pub items: SalvagedItems,
+    /// Whether the messages before the last one were read.
+    pub read_earlier: bool,
 }
 
 impl SelectedResult {
     fn new(report: Report, channel: Channel, notes: Vec<String>) -> Self {
-        Self { report, channel, notes, items: SalvagedItems::default() }
+        Self { report, channel, notes, items: SalvagedItems::default(), read_earlier: false }
     }
 }
 
@@ -96,14 +101,20 @@ impl<'c> ResultSelector<'c> {
     }
 
     /// Selects the result of the next reply.
-    pub fn select(&mut self, candidates: ResultCandidates<'_>) -> SelectedResult {
+    pub fn select(&mut self, mut candidates: ResultCandidates<'_>) -> SelectedResult {
         let policy = match candidates.context {
             Some(context) => self.policy.with_context(context),
             None => self.policy.clone(),
         };
-        let text = candidates.text;
-        let mut text = self.contract.check_bytes_shown_quietly(text, &policy, &self.shown);
-        apply_rules(self.rules, self.contract, &mut text);
+        let mut text = self.read_text(candidates.text, &policy);
+        let is_only_text = candidates.structured.is_none() && candidates.submissions.is_empty();
+        let all = candidates.messages.filter(|_| is_only_text && text.status == Status::Absent);
+        let all = all.map(|messages| (messages, self.read_text(messages, &policy)));
+        let all = all.filter(|(_, report)| report.status != Status::Absent);
+        let read_earlier = all.is_some();
+        if let Some((messages, report)) = all {
+            (candidates.text, text) = (messages, report);
+        }
         let submitted: Vec<Report> =
             candidates.submissions.iter().map(|one| self.validate(&one.value, &policy)).collect();
         let structured = candidates.structured.map(|value| self.validate(value, &policy));
@@ -118,6 +129,12 @@ impl<'c> ResultSelector<'c> {
         self.note_problems(&items, &policy);
         let selected = self.select_channel(text, submitted, structured, candidates.text);
         let mut selected = self.ask_about_copy(selected);
+        selected.read_earlier = read_earlier;
+        if read_earlier {
+            selected.notes.push(
+                "its last message has no result; the messages before it were read".to_owned(),
+            );
+        }
         let all_items = |selector: &Self| {
             let mut all = accepted.clone();
             all.extend(selector.contract.salvage_text(candidates.text, &policy, &selector.shown));
@@ -143,6 +160,12 @@ impl<'c> ResultSelector<'c> {
             self.contract.log_rejection(&selected.report);
         }
         selected
+    }
+
+    fn read_text(&self, text: &[u8], policy: &Policy) -> Report {
+        let mut report = self.contract.check_bytes_shown_quietly(text, policy, &self.shown);
+        apply_rules(self.rules, self.contract, &mut report);
+        report
     }
 
     fn note_problems(&mut self, items: &SalvagedItems, policy: &Policy) {

@@ -19,7 +19,7 @@ pub fn digest(folder: &Path) -> String {
 }
 
 /// The configuration of a project.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     /// The checks, and the files whose changes need no claim.
     pub verify: VerifyConfig,

@@ -1,6 +1,17 @@
 //! An agent's attempt: send the prompt, extract and validate the result, ask for repairs. What it
 //! needs comes with the input; what happens goes to the context.
 
+mod budget;
+mod outcome;
+mod storage;
+
+use budget::{Limit, exceeded_budget, left_of};
+use outcome::{
+    Failure, NextStep, blocking_reason, ended, next_step, permission_denied, rejected, status_name,
+    violation_text,
+};
+use storage::{store_details, store_prompt, store_reply};
+
 use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode};
 use crate::rejected_items::RejectedItems;
 use crate::slow_look::announce_if_slow;
@@ -10,10 +21,9 @@ use counterfoil_agents::agent::{
 };
 use counterfoil_agents::check_service::CheckService;
 use counterfoil_agents::result_selection::{ResultCandidates, ResultSelector, SelectedResult};
-use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
-use counterfoil_contract::claim::{ClaimReport, Verdict};
+use counterfoil_contract::Context;
+use counterfoil_contract::claim::ClaimReport;
 use counterfoil_contract::policy::READER_VERSION;
-use counterfoil_contract::{Context, Report, Status, Violation};
 use counterfoil_flow::{
     AgentWork, AttemptOutcome, Budget, ChangedFiles, Ended, Event, Reply, Usage,
 };
@@ -204,21 +214,28 @@ async fn converse(
             },
             Err(error) => return AttemptResult::transcript_failed(id, error),
         };
-        if let ReplyStatus::Failed { outcome, reason, reset_at } = answer.status {
-            outcome.name().clone_into(&mut reply.status);
-            let ended = ended(input, outcome, reply, answer.usage);
+        let failure = Failure::of(&answer);
+        let fail = |failure: Failure, mut reply: Reply, unread: RejectedItems| {
+            failure.outcome.name().clone_into(&mut reply.status);
+            let ended = ended(input, failure.outcome, reply, answer.usage);
             let rejected = unread.into_parts();
             // It may have been stopped right at its limit.
             let budget_exceeded = input.exceeded_budget(&spent, Limit::Reached);
+            let Failure { reason, reset_at, .. } = failure;
             let ended = Ended { reason, reset_at, rejected, ..ended };
-            return AttemptResult { budget_exceeded, ..AttemptResult::new(ended) };
-        }
+            AttemptResult { budget_exceeded, ..AttemptResult::new(ended) }
+        };
+        let failure = match failure {
+            Some(failure) if !failure.follows_result => return fail(failure, reply, unread),
+            failure => failure,
+        };
         let known = Arc::new(at_end(&at_start, began));
         let selector = selector.get_or_insert_with(|| {
             ResultSelector::new(&work.contract, &work.rules, &sent, &work.quotes)
         });
         let offered = ResultCandidates {
             text: &answer.text,
+            messages: answer.details.messages.as_deref(),
             structured: answer.details.structured.as_ref(),
             submissions: &answer.details.submissions,
             context: Some(&known),
@@ -229,7 +246,14 @@ async fn converse(
             let ended = ended(input, AttemptOutcome::Cancelled, reply, answer.usage);
             return AttemptResult::new(Ended { reason, ..ended });
         }
-        let SelectedResult { report, channel, notes, items } = read;
+        let SelectedResult { report, channel, notes, items, read_earlier } = read;
+        if let Some(failure) = failure {
+            if !report.is_accepted() {
+                return fail(failure, reply, unread);
+            }
+            let reason = failure.reason;
+            reply.notes.push(format!("it failed after its result was accepted: {reason}"));
+        }
         reply.channel = channel;
         if work.contract.fills_fields() || !report.provenance.coercions.is_empty() {
             reply.context = Some(Box::new((*known).clone()));
@@ -241,7 +265,8 @@ async fn converse(
         reply.codes = report.codes().iter().map(ToString::to_string).collect();
         reply.why = report.violations.first().map(violation_text).unwrap_or_default();
         let budget_exceeded = input.exceeded_budget(&spent, Limit::Exceeded);
-        let text = String::from_utf8_lossy(&answer.text);
+        let read = answer.details.messages.as_ref().filter(|_| read_earlier);
+        let text = String::from_utf8_lossy(read.unwrap_or(&answer.text));
         unread.next_reply(&report, work.contract.salvage_report(&report), items, &text);
         let mut claims = Vec::new();
         let satisfied = report.value.is_some();
@@ -336,20 +361,6 @@ fn read_without_blocking<T>(
     }
 }
 
-/// The reason for an attempt whose result satisfies its contract but has claims that block.
-fn blocking_reason(blocking: &[ClaimReport], repairs: u32) -> String {
-    let (refuted, unknown): (Vec<_>, Vec<_>) =
-        blocking.iter().partition(|claim| claim.verdict == Verdict::Refuted);
-    let part = |what: &str, claims: Vec<&ClaimReport>| {
-        let reasons: Vec<String> =
-            claims.iter().map(|one| format!("{}: {}", one.claim, one.reason)).collect();
-        (!reasons.is_empty()).then(|| format!("{what}: {}", reasons.join("; ")))
-    };
-    let parts = [part("refuted", refuted), part("cannot be verified", unknown)];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    format!("{}{}", parts.join("; "), after_repairs(repairs))
-}
-
 /// Asks the session for a reply. A session that neither replies nor stops is abandoned.
 async fn ask(session: &mut dyn Session, prompt: &Prompt, reach: &mut PromptContext) -> AgentReply {
     let mut stop = reach.stop.clone();
@@ -376,196 +387,5 @@ async fn ask(session: &mut dyn Session, prompt: &Prompt, reach: &mut PromptConte
             recorded: true,
             details: ReplyDetails::default(),
         },
-    }
-}
-
-fn store_prompt(
-    context: &dyn AttemptContext,
-    name: &str,
-    mode: TranscriptMode,
-    prompt: &str,
-) -> Result<(), TranscriptError> {
-    let mut file = context.transcript(name, mode)?;
-    file.write(prompt.as_bytes())?;
-    file.close();
-    Ok(())
-}
-
-/// Finishes the transcript of a reply. Output that streamed from a process is synced to disk. A
-/// reply that did not stream is written here and only closed, since the journal has it as well.
-fn store_reply(
-    mut transcript: Box<dyn TranscriptSink>,
-    answer: &AgentReply,
-) -> Result<StoredTranscript, TranscriptError> {
-    if let Some(error) = transcript.error() {
-        return Err(error.clone());
-    }
-    if answer.recorded {
-        return transcript.finish();
-    }
-    transcript.write(&answer.text)?;
-    Ok(transcript.close())
-}
-
-/// Stores everything that came with the text of a reply in transcripts of their own.
-fn store_details(
-    context: &dyn AttemptContext,
-    name: &str,
-    mode: TranscriptMode,
-    answer: &AgentReply,
-) -> Result<Reply, TranscriptError> {
-    let details = &answer.details;
-    let store = |what: &str, bytes: &[u8]| -> Result<Option<String>, TranscriptError> {
-        if bytes.is_empty() {
-            return Ok(None);
-        }
-        let mut file = context.transcript(&format!("{name}.{what}"), mode)?;
-        file.write(bytes)?;
-        Ok(Some(file.close().path))
-    };
-    let lines = |values: Vec<serde_json::Result<String>>| -> String {
-        values.into_iter().flatten().map(|line| line + "\n").collect()
-    };
-    let submissions = lines(details.submissions.iter().map(serde_json::to_string).collect());
-    let structured = lines(details.structured.iter().map(serde_json::to_string).collect());
-    Ok(Reply {
-        text: if details.events { store("text", &answer.text)? } else { None },
-        errors: store("stderr", &details.errors)?,
-        submissions: store("submissions", submissions.as_bytes())?,
-        structured: store("structured", structured.as_bytes())?,
-        conversation: details.conversation.clone(),
-        exit: details.exit,
-        denied: details.denied.clone(),
-        notes: details.notes.clone(),
-        ..Reply::default()
-    })
-}
-
-/// The end of an attempt that needed permissions it did not have.
-fn permission_denied(denied: &[String], ended: Ended) -> Ended {
-    let mut actions: Vec<&str> = denied.iter().map(String::as_str).collect();
-    actions.dedup();
-    let more = actions.len().saturating_sub(3);
-    actions.truncate(3);
-    let more = if more == 0 { String::new() } else { format!(", and {more} more") };
-    let why = if ended.reason.is_empty() { String::new() } else { format!("; {}", ended.reason) };
-    Ended { reason: format!("permission denied: {}{more}{why}", actions.join(", ")), ..ended }
-}
-
-/// What to do after a reply.
-enum NextStep {
-    Accept(Value),
-    Repair(Message),
-    GiveUp(Box<Report>),
-    Refute(Value),
-}
-
-fn next_step(report: Report, blocking: &[ClaimReport], repairs: u32, max_repairs: u32) -> NextStep {
-    let is_repairable = blocking.iter().all(ClaimReport::is_repairable);
-    match report.value {
-        Some(value) if blocking.is_empty() => NextStep::Accept(value),
-        Some(_) if is_repairable && repairs < max_repairs => {
-            NextStep::Repair(Message::Reconsider(blocking.to_vec()))
-        }
-        Some(value) => NextStep::Refute(value),
-        None if repairs < max_repairs => NextStep::Repair(Message::Correct(Box::new(report))),
-        None => NextStep::GiveUp(Box::new(report)),
-    }
-}
-
-/// What a prompt may use: what is left of the budgets of the step and of the run.
-fn left_of(step: &Budget, run: &Budget, spent: &Usage) -> Budget {
-    let used = spent.input_tokens.saturating_add(spent.output_tokens);
-    let tokens = step.tokens.into_iter().chain(run.tokens).min();
-    let cost = step.cost_usd.into_iter().chain(run.cost_usd).reduce(f64::min);
-    Budget {
-        tokens: tokens.map(|most| most.saturating_sub(used)),
-        cost_usd: cost.map(|most| (most - spent.cost_usd).max(0.0)),
-        ..Budget::default()
-    }
-}
-
-/// When a budget counts as used up.
-#[derive(Clone, Copy, PartialEq)]
-enum Limit {
-    /// All of it was used.
-    Reached,
-    /// More than that was used.
-    Exceeded,
-}
-
-/// Describes the part of a budget that is used up, if one is.
-fn exceeded_budget(budget: &Budget, spent: &Usage, whose: &str, limit: Limit) -> Option<String> {
-    let is_over = |more: bool, equal: bool| more || (equal && limit == Limit::Reached);
-    let does = if limit == Limit::Reached { "reach" } else { "exceed" };
-    let tokens = spent.input_tokens.saturating_add(spent.output_tokens);
-    if let Some(most) = budget.tokens.filter(|most| is_over(tokens > *most, tokens == *most)) {
-        return Some(format!("{tokens} tokens {does} the limit of {whose}, {most}"));
-    }
-    let cost = spent.cost_usd;
-    if let Some(most) = budget.cost_usd.filter(|most| is_over(cost > *most, cost >= *most)) {
-        return Some(format!("{cost:.4} USD {does} the limit of {whose}, {most:.4}"));
-    }
-    let most = budget.time_ms.filter(|most| spent.wall_ms > *most)?;
-    Some(format!("{} ms exceed the limit of {whose}, {most}", spent.wall_ms))
-}
-
-/// A violation as one line: the message, with its location unless the message names fields itself.
-fn violation_text(violation: &Violation) -> String {
-    match violation.pointer.as_str() {
-        pointer if !pointer.is_empty() && !violation.message.contains('`') => {
-            format!("{pointer}: {}", violation.message)
-        }
-        _ => violation.message.clone(),
-    }
-}
-
-fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Accepted => "accepted",
-        Status::Rejected => "rejected",
-        Status::Absent => "absent",
-    }
-}
-
-fn ended(input: &AttemptInput, outcome: AttemptOutcome, reply: Reply, usage: Usage) -> Ended {
-    Ended { reply: Some(reply), usage, ..Ended::new(&input.attempt, outcome) }
-}
-
-fn rejected(
-    input: &AttemptInput,
-    report: Report,
-    reply: Reply,
-    usage: Usage,
-    repairs: u32,
-) -> Ended {
-    let what = match report.status {
-        Status::Absent => "no result was found in the reply",
-        _ => "the result does not satisfy the contract",
-    };
-    let first = report
-        .violations
-        .first()
-        .map(|violation| format!(": {}", violation.message))
-        .unwrap_or_default();
-    let repairs = after_repairs(repairs);
-    let violations = report
-        .violations
-        .iter()
-        .filter_map(|violation| serde_json::to_value(violation).ok())
-        .collect();
-    Ended {
-        reason: format!("{what}{first}{repairs}"),
-        partial: report.partial,
-        violations,
-        ..ended(input, AttemptOutcome::Contract, reply, usage)
-    }
-}
-
-fn after_repairs(repairs: u32) -> String {
-    match repairs {
-        0 => String::new(),
-        1 => " (after 1 repair)".to_owned(),
-        more => format!(" (after {more} repairs)"),
     }
 }

@@ -105,6 +105,10 @@ impl Adapter for Claude {
         }
     }
 
+    fn reports_cost(&self) -> bool {
+        true
+    }
+
     fn variables(&self) -> &'static [&'static str] {
         &[
             "ANTHROPIC_*",

@@ -87,6 +87,10 @@ impl Adapter for Codex {
             .unwrap_or_default()
     }
 
+    fn configured_model(&self, env: &dyn Fn(&str) -> Option<OsString>) -> Option<String> {
+        config_files::model(&config_files::folder(env)?)
+    }
+
     fn call(&self, request: &PromptRequest<'_>) -> Call {
         let mut call = Call::default();
         let mut add =

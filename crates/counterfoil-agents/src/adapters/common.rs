@@ -3,9 +3,11 @@
 
 mod api_error;
 mod reset_time;
+mod turn;
 
 pub(crate) use api_error::{ApiError, find_http_status, with_advice};
 pub(crate) use reset_time::parse_reset_time;
+pub(crate) use turn::Turn;
 
 use counterfoil_contract::text::{escape_control, pluralize};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer};

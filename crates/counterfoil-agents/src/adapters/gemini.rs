@@ -83,6 +83,10 @@ impl Adapter for Gemini {
         &[(NO_RELAUNCH, "true"), (HOME, "/dev/null")]
     }
 
+    fn configured_model(&self, env: &dyn Fn(&str) -> Option<OsString>) -> Option<String> {
+        env("GEMINI_MODEL")?.into_string().ok().filter(|model| !model.is_empty())
+    }
+
     fn call(&self, request: &PromptRequest<'_>) -> Call {
         let mut arguments: Vec<OsString> = Vec::new();
         if !has_flag(request, &["-m", "--model"]) {

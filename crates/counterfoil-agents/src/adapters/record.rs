@@ -3,7 +3,7 @@
 
 use crate::line_buffer::LineBuffer;
 use rustix::fs::{Mode, OFlags};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -31,12 +31,22 @@ pub trait RecordParser: Send {
     /// Reads a line without its line ending.
     fn on_line(&mut self, line: &[u8]);
 
+    /// What the conversation has used so far, by model.
+    fn used_by_model(&self) -> BTreeMap<String, RecordedTokens>;
+
     /// What the conversation has used so far.
-    fn used(&self) -> RecordedTokens;
+    fn used(&self) -> RecordedTokens {
+        self.used_by_model().into_values().fold(RecordedTokens::default(), RecordedTokens::plus)
+    }
 
     /// Whether a tool has been called, so that the model will be asked again. The tools that take a
     /// result do not count.
     fn calls_tools(&self) -> bool;
+
+    /// Whether a tool call has no result yet that the program's events do not tell of.
+    fn has_open_calls(&self) -> bool {
+        false
+    }
 }
 
 /// The tokens of a conversation.
@@ -46,6 +56,10 @@ pub struct RecordedTokens {
     pub input: u64,
     /// Output tokens.
     pub output: u64,
+    /// The input tokens that were read from a cache.
+    pub cached: u64,
+    /// The input tokens that were written to a cache.
+    pub written: u64,
 }
 
 impl RecordedTokens {
@@ -54,32 +68,48 @@ impl RecordedTokens {
         self.input.saturating_add(self.output)
     }
 
+    /// The sum of two readings.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cached: self.cached.saturating_add(other.cached),
+            written: self.written.saturating_add(other.written),
+        }
+    }
+
     /// What was used since an earlier reading.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
             input: self.input.saturating_sub(before.input),
             output: self.output.saturating_sub(before.output),
+            cached: self.cached.saturating_sub(before.cached),
+            written: self.written.saturating_sub(before.written),
         }
     }
 }
 
-/// The tokens of requests by their ids. A request that is recorded again replaces the one before.
+/// The tokens of requests by their ids, each with its model. A request that is recorded again
+/// replaces the one before.
 #[derive(Debug, Default)]
-pub(super) struct Requests(HashMap<String, RecordedTokens>);
+pub(super) struct Requests(HashMap<String, (String, RecordedTokens)>);
 
 impl Requests {
-    pub(super) fn insert(&mut self, id: String, tokens: RecordedTokens) {
+    pub(super) fn insert(&mut self, id: String, model: String, tokens: RecordedTokens) {
         if self.0.len() < MAX_REQUESTS || self.0.contains_key(&id) {
-            self.0.insert(id, tokens);
+            self.0.insert(id, (model, tokens));
         }
     }
 
-    pub(super) fn sum(&self) -> RecordedTokens {
-        self.0.values().fold(RecordedTokens::default(), |sum, one| RecordedTokens {
-            input: sum.input.saturating_add(one.input),
-            output: sum.output.saturating_add(one.output),
-        })
+    pub(super) fn by_model(&self) -> BTreeMap<String, RecordedTokens> {
+        let mut sums: BTreeMap<String, RecordedTokens> = BTreeMap::new();
+        for (model, tokens) in self.0.values() {
+            let sum = sums.entry(model.clone()).or_default();
+            *sum = sum.plus(*tokens);
+        }
+        sums
     }
 }
 
@@ -98,6 +128,11 @@ struct Followed {
 impl RecordReader {
     pub(crate) fn new(parser: Box<dyn RecordParser>) -> Self {
         Self { parser, files: HashMap::new() }
+    }
+
+    /// What was read so far.
+    pub(crate) fn record(&self) -> &dyn RecordParser {
+        &*self.parser
     }
 
     /// Reads what was added to these files. What cannot be read is not counted.

@@ -3,12 +3,15 @@
 use crate::adapters::StreamParser;
 use crate::agent::PromptContext;
 use crate::line_buffer::LineBuffer;
+use crate::submissions;
+use counterfoil_contract::Status;
 use counterfoil_process::{
     ChildOutcome, ChildSpec, Output, OutputSink, SpawnError, StopRequest, supervise,
 };
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// How much of the end of standard error is kept.
 const MAX_STDERR_BYTES: usize = 64 << 10;
@@ -51,6 +54,27 @@ pub(super) struct OutputCollector<'r> {
     pub(super) errors: Vec<u8>,
     /// Whether the id of the conversation was passed on.
     is_announced: bool,
+    /// The submissions, if the program is ended after an accepted one.
+    submissions: Option<SubmissionWatch>,
+}
+
+/// Waits for a submission that is accepted.
+#[derive(Clone)]
+pub(super) struct SubmissionWatch {
+    /// The file of submissions.
+    pub(super) file: PathBuf,
+    /// The offset up to which that file was read before the prompt.
+    pub(super) from: u64,
+    /// Is told when the last submission is accepted and no tool call is open.
+    pub(super) accepted: Arc<Notify>,
+}
+
+impl SubmissionWatch {
+    /// Whether the last submission is accepted.
+    pub(super) fn is_accepted(&self) -> bool {
+        let read = submissions::read(&self.file, self.from);
+        read.is_ok_and(|(all, _)| all.last().is_some_and(|last| last.status == Status::Accepted))
+    }
 }
 
 impl<'r> OutputCollector<'r> {
@@ -59,9 +83,10 @@ impl<'r> OutputCollector<'r> {
         context: &'r mut PromptContext,
         parser: Box<dyn StreamParser>,
         conversation: Arc<OnceLock<String>>,
+        submissions: Option<SubmissionWatch>,
     ) -> Self {
-        let (lines, errors) = (LineBuffer::default(), Vec::new());
-        Self { context, lines, parser, conversation, errors, is_announced: false }
+        let (lines, errors, is_announced) = (LineBuffer::default(), Vec::new(), false);
+        Self { context, lines, parser, conversation, errors, is_announced, submissions }
     }
 }
 
@@ -81,6 +106,10 @@ impl OutputSink for OutputCollector<'_> {
                     self.conversation.get_or_init(|| id.to_owned());
                     (self.context.conversation)(id);
                     self.is_announced = true;
+                }
+                let watch = self.submissions.as_ref().filter(|_| !self.parser.has_open_calls());
+                if let Some(watch) = watch.filter(|watch| watch.is_accepted()) {
+                    watch.accepted.notify_one();
                 }
                 if self.context.transcript.write(bytes).is_err() {
                     // The transcript keeps the error, and the worker reports it.

@@ -2,6 +2,8 @@
 
 use super::CliAgent;
 use crate::adapters::record::{RecordReader, RecordedTokens};
+use counterfoil_flow::Budget;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -19,8 +21,8 @@ pub(super) struct RecordWatch {
     /// The id of the conversation, once it is known.
     conversation: Arc<OnceLock<String>>,
     reader: RecordReader,
-    /// What the conversation had used before the prompt.
-    before: RecordedTokens,
+    /// What the conversation had used before the prompt, by model.
+    before: BTreeMap<String, RecordedTokens>,
     files: Vec<PathBuf>,
     searched: Option<Instant>,
 }
@@ -39,11 +41,12 @@ impl RecordWatch {
             scratch,
             conversation,
             reader,
-            before: RecordedTokens::default(),
+            before: BTreeMap::new(),
             files: Vec::new(),
             searched: None,
         };
-        watch.before = watch.used().0;
+        let _ = watch.used();
+        watch.before = watch.reader.record().used_by_model();
         watch
     }
 
@@ -58,19 +61,58 @@ impl RecordWatch {
             self.files = self.agent.record_files(id, &self.scratch);
             self.searched = Some(Instant::now());
         }
-        let record = self.reader.read(self.files.iter().cloned());
-        (record.used().since(self.before), record.calls_tools())
+        self.reader.read(self.files.iter().cloned());
+        let used = self.by_model().into_values();
+        let used = used.fold(RecordedTokens::default(), RecordedTokens::plus);
+        (used, self.reader.record().calls_tools())
     }
 
-    /// Waits until the prompt has used so many tokens and the program is about to use more. Never
-    /// ends without a limit.
-    pub(super) async fn until_used(&mut self, most: Option<u64>) -> RecordedTokens {
-        let Some(most) = most else { return std::future::pending().await };
+    /// What the prompt has used by model, as of the last reading.
+    fn by_model(&self) -> BTreeMap<String, RecordedTokens> {
+        let mut used = self.reader.record().used_by_model();
+        for (model, tokens) in &mut used {
+            *tokens = tokens.since(self.before.get(model).copied().unwrap_or_default());
+        }
+        used
+    }
+
+    /// What the prompt has cost, as of the last reading, if the prices of its models are known.
+    pub(super) fn cost_usd(&self) -> Option<f64> {
+        let used = self.by_model();
+        used.values().any(|tokens| tokens.all() > 0).then(|| self.agent.prices().cost(&used))?
+    }
+
+    /// The models that it has used and whose prices are not known.
+    pub(super) fn unpriced(&self) -> Vec<String> {
+        let used = self.by_model().into_iter().filter(|(_, tokens)| tokens.all() > 0);
+        let models = used.map(|(model, _)| model);
+        models.filter(|model| self.agent.prices().of(model).is_none()).collect()
+    }
+
+    /// Whether a tool call has no result yet.
+    pub(super) fn has_open_calls(&mut self) -> bool {
+        let _ = self.used();
+        self.reader.record().has_open_calls()
+    }
+
+    /// Waits until the prompt has used what it may and the program is about to use more; says what it
+    /// used. Never ends without a limit.
+    pub(super) async fn until_used(&mut self, most: &Budget) -> String {
+        if most.tokens.is_none() && most.cost_usd.is_none() {
+            return std::future::pending().await;
+        }
         loop {
             tokio::time::sleep(INTERVAL).await;
             let (used, calls_tools) = self.used();
-            if calls_tools && used.all() >= most {
-                return used;
+            if !calls_tools {
+                continue;
+            }
+            if let Some(most) = most.tokens.filter(|most| used.all() >= *most) {
+                return format!("{} of {most} tokens were used", used.all());
+            }
+            let cost = most.cost_usd.and_then(|most| Some((self.cost_usd()?, most)));
+            if let Some((cost, most)) = cost.filter(|(cost, most)| cost >= most) {
+                return format!("{cost:.4} of {most:.4} USD were spent");
             }
         }
     }

@@ -103,6 +103,7 @@ fn replay_reply(
         }
         let candidates = ResultCandidates {
             text: &output.output,
+            messages: None,
             submissions: &output.submissions,
             structured: None,
             context: known.as_ref(),
@@ -130,13 +131,19 @@ fn replay_reply(
     // event.
     let ended_by_us = !reply.status.is_empty() && !is_failure(&reply.status);
     let status = reply_status(adapter.name(), &parsed, exit, ended_by_us, output.errors.as_bytes());
-    if let ReplyStatus::Failed { outcome, reason, .. } = status {
+    // A result that was submitted counts whatever the program did afterwards.
+    let counts = ended_by_us && (!output.submissions.is_empty() || parsed.structured.is_some());
+    if let ReplyStatus::Failed { outcome, reason, .. } = status
+        && !counts
+    {
         return ReplayedReply { status: outcome.name().to_owned(), reason, ..base };
     }
     let native = contract.filter(|_| reply.schema || parsed.structured.is_some());
     let native = native.and_then(|contract| structured_output(contract, adapter, &mut parsed));
+    let messages = parsed.messages();
     let candidates = ResultCandidates {
         text: parsed.text.as_bytes(),
+        messages: messages.as_deref().map(str::as_bytes),
         structured: native.as_ref(),
         submissions: &output.submissions,
         context: known.as_ref(),

@@ -28,7 +28,13 @@ fn candidates<'o>(
     structured: Option<&'o Value>,
     submissions: &'o [Submission],
 ) -> ResultCandidates<'o> {
-    ResultCandidates { text: text.as_bytes(), structured, submissions, context: None }
+    ResultCandidates {
+        text: text.as_bytes(),
+        messages: None,
+        structured,
+        submissions,
+        context: None,
+    }
 }
 
 fn selected(text: &str, structured: Option<&Value>, submissions: &[Submission]) -> SelectedResult {

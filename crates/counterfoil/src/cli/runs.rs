@@ -131,6 +131,10 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
 
+    /// Refuse to start if the cost of an agent cannot be known and cost is limited
+    #[arg(long)]
+    pub(crate) strict: bool,
+
     /// Resume the last run of this workflow if it has not ended
     #[arg(long)]
     pub(crate) resume_last: bool,

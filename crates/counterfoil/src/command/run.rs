@@ -48,6 +48,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let agents =
         AgentAssignments::from_specs(&workflow, &named, rest.as_deref(), &environment, &[])?;
     let budget = args.budget.budget();
+    if args.strict {
+        require_known_costs(&workflow.budget.with(&budget), &agents)?;
+    }
     let home = source.folder().into_iter().chain(args.contracts.iter().cloned()).collect();
     let options = StartOptions {
         workflow,
@@ -60,6 +63,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     };
     let report = start_run(&state, options, &args.location, args.format)?;
     Ok(Exit::from_run(&report))
+}
+
+/// Refuses a limit of cost that cannot be held.
+fn require_known_costs(budget: &Budget, agents: &AgentAssignments) -> Result<()> {
+    let unknown = agents.unknown_costs();
+    if budget.cost_usd.is_none() || unknown.is_empty() {
+        return Ok(());
+    }
+    let lines = unknown.iter().map(|(agent, why)| format!("\n- agent '{agent}': {why}"));
+    bail!("the limit of cost cannot be held:{}", lines.collect::<String>())
 }
 
 /// Starts a run and drives it until it ends, waits or is stopped.

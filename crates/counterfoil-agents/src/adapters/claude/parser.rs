@@ -7,7 +7,7 @@ use super::events::{
 use super::failure::{from_result, from_stderr, rejected_until};
 use super::usage;
 use crate::adapters::common::{
-    Field, Line, StreamAnomalies, activity_line, classify, parse_event, push_note, reason,
+    Field, Line, StreamAnomalies, Turn, activity_line, classify, parse_event, push_note, reason,
     truncate, with_advice,
 };
 use crate::adapters::{Failure, ParsedReply, Server, StreamEnd, StreamParser, UsageMeter, Verdict};
@@ -38,8 +38,14 @@ pub(super) struct ClaudeParser {
     /// The last message of the main agent, and its id. A message may arrive in parts.
     text: String,
     message: Option<String>,
+    /// Whether a tool of others was called after that message.
+    text_is_old: bool,
+    turn: Turn,
     /// The last structured output.
     structured: Option<Value>,
+    /// The id of the call that returned it, until the program has accepted it.
+    structured_call: Option<String>,
+    structured_is_accepted: bool,
     /// The last tool calls: id and description.
     calls: VecDeque<(String, String)>,
     /// The last failed tool calls: id and message.
@@ -118,10 +124,15 @@ impl StreamParser for ClaudeParser {
         self.results > 0
     }
 
+    fn has_open_calls(&self) -> bool {
+        self.turn.has_open_calls()
+    }
+
     fn finish(mut self: Box<Self>, end: &StreamEnd<'_>) -> ParsedReply {
         let Some(last) = self.last_result.take() else {
             let verdict = from_stderr(end).map_or(Verdict::Missing, Verdict::Failed);
-            return self.into_reply(verdict);
+            let structured = self.structured.take().filter(|_| self.structured_is_accepted);
+            return ParsedReply { structured, ..self.into_reply(verdict) };
         };
         for (name, why) in last.mismatches() {
             let why = truncate(&why, 200);
@@ -142,11 +153,14 @@ impl StreamParser for ClaudeParser {
         let verdict = self.verdict(&last, end);
         let gave_up = last.subtype.get().is_some_and(|subtype| subtype == GAVE_UP);
         let last_output = self.structured.take();
+        let accepted_output = last_output.clone().filter(|_| self.structured_is_accepted);
         let mut reply = ParsedReply { exit: i32::from(gave_up), ..self.into_reply(verdict) };
         reply.conversation = last.session_id.known().or(reply.conversation);
         if reply.verdict == Verdict::Complete {
             reply.structured = last.structured_output.or(last_output.filter(|_| gave_up));
             reply.text = last.result.known().unwrap_or(reply.text);
+        } else {
+            reply.structured = accepted_output;
         }
         reply
     }
@@ -208,7 +222,10 @@ impl ClaudeParser {
         if id.is_some() && id == self.message.as_deref() {
             self.text.push_str(&text);
         } else {
-            self.text = text;
+            let before = std::mem::replace(&mut self.text, text);
+            if !std::mem::take(&mut self.text_is_old) {
+                self.turn.message(before);
+            }
             self.message = id.map(str::to_owned);
         }
     }
@@ -216,11 +233,21 @@ impl ClaudeParser {
     fn tool_call(&mut self, block: Block, own: bool) -> Option<String> {
         let name = block.name.known()?;
         let call = describe_call(&name, &block.input);
-        if let Some(id) = block.id.known() {
-            push(&mut self.calls, (id, call.clone()));
-        }
+        let id = block.id.known();
         if own && name == STRUCTURED {
             self.structured = Some(block.input);
+            self.structured_call.clone_from(&id);
+            self.structured_is_accepted = false;
+        } else if self.turn.call(&name, id.as_deref()) {
+            self.text_is_old = true;
+            self.structured_is_accepted = false;
+        } else {
+            // What was written before the result was submitted is not the final text.
+            self.turn.message(std::mem::take(&mut self.text));
+            self.message = None;
+        }
+        if let Some(id) = id {
+            push(&mut self.calls, (id, call.clone()));
         }
         Some(call)
     }
@@ -230,6 +257,12 @@ impl ClaudeParser {
     fn user(&mut self, event: MessageEvent) -> Option<String> {
         for block in event.message.known()?.content.known().unwrap_or_default() {
             let Some(block) = block.known() else { continue };
+            if let Some(id) = block.tool_use_id.get() {
+                self.turn.result(id);
+                if self.structured_call.as_ref() == Some(id) {
+                    self.structured_is_accepted = block.is_error.get() != Some(&true);
+                }
+            }
             let (Some(true), Some(message)) = (block.is_error.get(), block.content.as_str()) else {
                 continue;
             };
@@ -349,6 +382,7 @@ impl ClaudeParser {
         ParsedReply {
             verdict,
             text: self.text,
+            earlier: self.turn.into_messages(),
             conversation: self.conversation,
             model: self.model,
             version: self.version,

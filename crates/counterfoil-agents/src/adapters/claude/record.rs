@@ -9,6 +9,7 @@ use crate::adapters::record::{
     RecordParser, RecordPlace, RecordedTokens, Requests, folder_of, newest_entries,
 };
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The most folders of projects, and the most files of subagents, that are looked at.
@@ -43,6 +44,7 @@ struct RecordLine {
 #[serde(default)]
 struct RecordedMessage {
     id: Field<String>,
+    model: Field<String>,
     usage: Field<Usage>,
     content: Field<Vec<Field<Block>>>,
 }
@@ -73,12 +75,12 @@ impl RecordParser for ClaudeRecord {
             let before = self.last.take().filter(|(last, _)| *last == id);
             self.last = Some((id.clone(), calls || before.is_some_and(|(_, calls)| calls)));
         }
-        let (input, output) = used.tokens();
-        self.requests.insert(id, RecordedTokens { input, output });
+        let model = message.model.known().unwrap_or_default();
+        self.requests.insert(id, model, used.recorded());
     }
 
-    fn used(&self) -> RecordedTokens {
-        self.requests.sum()
+    fn used_by_model(&self) -> BTreeMap<String, RecordedTokens> {
+        self.requests.by_model()
     }
 
     fn calls_tools(&self) -> bool {

@@ -3,6 +3,7 @@
 use super::events::{Models, ResultEvent, Usage};
 use crate::adapters::UsageMeter;
 use crate::adapters::common::Field;
+use crate::adapters::record::RecordedTokens;
 
 /// The last tested version that reports usage per prompt. Later versions report totals of the
 /// conversation.
@@ -55,6 +56,19 @@ impl Usage {
         let input =
             [&self.input_tokens, &self.cache_creation_input_tokens, &self.cache_read_input_tokens];
         (sum(input), tokens(&self.output_tokens))
+    }
+}
+
+impl Usage {
+    /// The tokens as a record has them.
+    pub(super) fn recorded(&self) -> RecordedTokens {
+        let (input, output) = self.tokens();
+        RecordedTokens {
+            input,
+            output,
+            cached: tokens(&self.cache_read_input_tokens),
+            written: tokens(&self.cache_creation_input_tokens),
+        }
     }
 }
 

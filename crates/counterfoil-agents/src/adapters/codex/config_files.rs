@@ -34,6 +34,12 @@ pub(super) fn configured_variables(folder: &Path) -> Vec<String> {
     names.into_iter().take(MAX_NAMES).collect()
 }
 
+/// The model that the configuration file chooses.
+pub(super) fn model(folder: &Path) -> Option<String> {
+    let settings = read(&folder.join("config.toml"))?;
+    settings.get("model")?.as_str().filter(|model| !model.is_empty()).map(str::to_owned)
+}
+
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().take(10_000).flatten();
     let mut profiles: Vec<PathBuf> = entries

@@ -5,7 +5,7 @@ use super::tools::{
     Command, Edit, Failed, Plan, Search, ServerCall, ToolMessage, denied_in_stderr,
 };
 use crate::adapters::common::{
-    Line, StreamAnomalies, activity_line, classify, push_note, truncate,
+    Line, StreamAnomalies, Turn, activity_line, classify, push_note, truncate,
 };
 use crate::adapters::{Failure, ParsedReply, StreamEnd, StreamParser, UsageMeter, Verdict};
 use counterfoil_flow::AttemptOutcome;
@@ -28,11 +28,17 @@ const WORK_ITEMS: [&str; 6] = [
     "web_search",
 ];
 
+/// The items that are calls of tools.
+const CALL_ITEMS: [&str; 4] = ["command_execution", "mcp_tool_call", "file_change", "web_search"];
+
 /// The state of the parser.
 pub(super) struct CodexParser {
     zone: TimeZone,
     conversation: Option<String>,
     text: String,
+    /// Whether a tool of others was called after that text.
+    text_is_old: bool,
+    turn: Turn,
     end: Option<TurnEnd>,
     usage: Option<Usage>,
     /// The last error message.
@@ -90,6 +96,14 @@ struct Message {
     text: String,
 }
 
+/// A tool call.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ToolCall {
+    id: String,
+    tool: String,
+}
+
 #[derive(Deserialize)]
 struct ItemEvent<T> {
     item: T,
@@ -101,6 +115,8 @@ impl CodexParser {
             zone,
             conversation: None,
             text: String::new(),
+            text_is_old: false,
+            turn: Turn::default(),
             end: None,
             usage: None,
             last_error: None,
@@ -131,6 +147,7 @@ impl CodexParser {
             }
             "turn.started" => {
                 self.text.clear();
+                self.turn.forget();
                 self.network_waits = 0;
                 None
             }
@@ -171,12 +188,28 @@ impl CodexParser {
         if WORK_ITEMS.contains(&kind) {
             self.network_waits = 0;
         }
+        if CALL_ITEMS.contains(&kind)
+            && let Ok(call) = serde_json::from_str::<ItemEvent<ToolCall>>(line)
+        {
+            if self.turn.call(&call.item.tool, Some(&call.item.id)) {
+                self.text_is_old = true;
+            } else {
+                // What was written before the result was submitted is not the final text.
+                self.turn.message(std::mem::take(&mut self.text));
+            }
+            if completed {
+                self.turn.result(&call.item.id);
+            }
+        }
         match kind {
             "agent_message" => {
                 let text = self.parse_event::<ItemEvent<Message>>(kind, line)?.item.text;
                 let activity = activity_line(&text);
                 if completed {
-                    self.text = text;
+                    let before = std::mem::replace(&mut self.text, text);
+                    if !std::mem::take(&mut self.text_is_old) {
+                        self.turn.message(before);
+                    }
                 }
                 activity
             }
@@ -270,6 +303,10 @@ impl StreamParser for CodexParser {
         self.conversation.as_deref()
     }
 
+    fn has_open_calls(&self) -> bool {
+        self.turn.has_open_calls()
+    }
+
     fn finished(&self) -> bool {
         self.end.is_some() || self.network_waits >= MAX_NETWORK_WAITS
     }
@@ -289,6 +326,7 @@ impl StreamParser for CodexParser {
         ParsedReply {
             verdict,
             text: self.text,
+            earlier: self.turn.into_messages(),
             conversation: self.conversation,
             meter,
             denied: self.denied,

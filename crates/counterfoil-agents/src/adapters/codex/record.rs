@@ -6,10 +6,14 @@ use crate::adapters::Server;
 use crate::adapters::common::Field;
 use crate::adapters::record::{RecordParser, RecordPlace, RecordedTokens, newest_entries};
 use serde::Deserialize;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 /// The most folders of days in which a conversation is looked for.
 const MAX_DAYS: usize = 400;
+
+/// The most open calls that are remembered.
+const MAX_OPEN: usize = 1024;
 
 /// The file of a conversation: `sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`.
 pub(super) fn files(place: &RecordPlace<'_>) -> Vec<PathBuf> {
@@ -36,6 +40,9 @@ struct Payload {
     #[serde(rename = "type")]
     kind: Field<String>,
     name: Field<String>,
+    call_id: Field<String>,
+    /// The model of the turns from here on.
+    model: Field<String>,
     info: Field<TokenInfo>,
 }
 
@@ -50,6 +57,8 @@ struct TokenInfo {
 struct Total {
     /// Includes tokens from a cache.
     input_tokens: u64,
+    cached_input_tokens: u64,
+    cache_write_input_tokens: u64,
     /// Includes tokens for reasoning.
     output_tokens: u64,
 }
@@ -57,16 +66,32 @@ struct Total {
 /// Reads that record.
 #[derive(Default)]
 pub(super) struct CodexRecord {
-    used: RecordedTokens,
+    /// All tokens so far.
+    total: RecordedTokens,
+    by_model: BTreeMap<String, RecordedTokens>,
+    model: String,
     calls_tools: bool,
+    /// Its events tell of a call only when the one before has ended.
+    open: HashSet<String>,
 }
 
 impl RecordParser for CodexRecord {
     fn on_line(&mut self, line: &[u8]) {
         let Ok(line) = serde_json::from_slice::<RecordLine>(line) else { return };
         let Some(payload) = line.payload.known() else { return };
+        if let Some(model) = payload.model.get() {
+            self.model.clone_from(model);
+        }
         match payload.kind.get().map(String::as_str) {
+            Some("function_call_output" | "custom_tool_call_output") => {
+                if let Some(id) = payload.call_id.get() {
+                    self.open.remove(id);
+                }
+            }
             Some("function_call" | "custom_tool_call") => {
+                if let Some(id) = payload.call_id.get().filter(|_| self.open.len() < MAX_OPEN) {
+                    self.open.insert(id.clone());
+                }
                 self.calls_tools = payload.name.get().is_none_or(|name| name != Server::TOOL);
             }
             Some("local_shell_call" | "tool_search_call" | "web_search_call") => {
@@ -76,19 +101,30 @@ impl RecordParser for CodexRecord {
             Some("token_count") => {
                 let total = payload.info.known().and_then(|info| info.total_token_usage.known());
                 if let Some(total) = total {
-                    self.used =
-                        RecordedTokens { input: total.input_tokens, output: total.output_tokens };
+                    let total = RecordedTokens {
+                        input: total.input_tokens,
+                        output: total.output_tokens,
+                        cached: total.cached_input_tokens,
+                        written: total.cache_write_input_tokens,
+                    };
+                    let used = self.by_model.entry(self.model.clone()).or_default();
+                    *used = used.plus(total.since(self.total));
+                    self.total = total;
                 }
             }
             _ => {}
         }
     }
 
-    fn used(&self) -> RecordedTokens {
-        self.used
+    fn used_by_model(&self) -> BTreeMap<String, RecordedTokens> {
+        self.by_model.clone()
     }
 
     fn calls_tools(&self) -> bool {
         self.calls_tools
+    }
+
+    fn has_open_calls(&self) -> bool {
+        !self.open.is_empty()
     }
 }

@@ -3,7 +3,7 @@
 use super::failure::{self, ErrorEvent};
 use super::{EDIT_TOOLS, SHELL_TOOL};
 use crate::adapters::common::{
-    Field, Line, StreamAnomalies, activity_line, classify, parse_event, push_note, truncate,
+    Field, Line, StreamAnomalies, Turn, activity_line, classify, parse_event, push_note, truncate,
 };
 use crate::adapters::{ParsedReply, Server, StreamEnd, StreamParser, UsageMeter, Verdict};
 use serde::Deserialize;
@@ -94,6 +94,7 @@ pub(super) struct GeminiParser {
     message_ended: bool,
     conversation: Option<String>,
     model: Option<String>,
+    turn: Turn,
     /// The tool calls without a result, by id.
     open: HashMap<String, String>,
     denied: Vec<String>,
@@ -122,10 +123,7 @@ impl StreamParser for GeminiParser {
         match &*kind {
             "init" => self.parse(&kind, object, Self::init),
             "message" => self.parse(&kind, object, Self::message),
-            "tool_use" => {
-                self.discard_text();
-                self.parse(&kind, object, |parser, call| Some(parser.tool_use(call)))
-            }
+            "tool_use" => self.parse(&kind, object, |parser, call| Some(parser.tool_use(call))),
             "tool_result" => self.parse(&kind, object, Self::tool_result),
             "error" => self.parse(&kind, object, Self::error),
             "result" => self.parse(&kind, object, Self::result),
@@ -139,6 +137,10 @@ impl StreamParser for GeminiParser {
 
     fn finished(&self) -> bool {
         self.verdict.is_some()
+    }
+
+    fn has_open_calls(&self) -> bool {
+        self.turn.has_open_calls()
     }
 
     fn finish(mut self: Box<Self>, end: &StreamEnd<'_>) -> ParsedReply {
@@ -165,6 +167,7 @@ impl StreamParser for GeminiParser {
             verdict,
             exit: 0,
             text: self.text,
+            earlier: self.turn.into_messages(),
             structured: None,
             conversation: self.conversation,
             model: self.model,
@@ -205,7 +208,7 @@ impl GeminiParser {
         }
         let is_delta = message.delta.known() == Some(true);
         if std::mem::take(&mut self.message_ended) || !is_delta {
-            self.discard_text();
+            self.end_message();
         }
         self.message_ended = !is_delta;
         self.text.push_str(&message.content);
@@ -215,9 +218,9 @@ impl GeminiParser {
         activity_line(self.text[start..line_end].lines().next_back()?)
     }
 
-    /// Discards text before a tool call or a new message: it is not the final text.
-    fn discard_text(&mut self) {
-        self.text.clear();
+    /// Ends a message before a tool call or a new message: it is not the final text.
+    fn end_message(&mut self) {
+        self.turn.message(std::mem::take(&mut self.text));
         self.line_start = 0;
     }
 
@@ -226,6 +229,8 @@ impl GeminiParser {
             Some(argument) => truncate(&format!("{} {argument}", call.name), 160),
             None => truncate(&call.name, 160),
         };
+        self.end_message();
+        self.turn.call(&call.name, call.id.get().map(String::as_str));
         if let Some(id) = call.id.known().filter(|_| self.open.len() < MAX_OPEN_CALLS) {
             self.open.insert(id, call.name);
         }
@@ -235,6 +240,7 @@ impl GeminiParser {
     fn tool_result(&mut self, result: ToolResult) -> Option<String> {
         let id = result.id.known().unwrap_or_default();
         let tool = self.open.remove(&id);
+        self.turn.result(&id);
         if let Some(why) = result.error.mismatch() {
             self.anomalies.unexpected_shape("tool_result", &why);
         }

@@ -7,6 +7,7 @@ use crate::adapters::record::{
     RecordParser, RecordPlace, RecordedTokens, Requests, newest_entries,
 };
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// The most folders of projects, and chats in one, that are looked at.
@@ -28,6 +29,7 @@ pub(super) fn files(place: &RecordPlace<'_>) -> Vec<PathBuf> {
 #[serde(default)]
 struct RecordLine {
     id: Field<String>,
+    model: Field<String>,
     tokens: Field<Tokens>,
     #[serde(rename = "toolCalls")]
     tool_calls: Field<Vec<ToolCall>>,
@@ -40,6 +42,7 @@ struct Tokens {
     /// All tokens; those for reasoning and tools are only part of this number.
     total: u64,
     output: u64,
+    cached: u64,
 }
 
 #[derive(Default, Deserialize)]
@@ -66,11 +69,13 @@ impl RecordParser for GeminiRecord {
             .iter()
             .any(|call| call.name.get().is_some_and(|name| !name.ends_with(Server::TOOL)));
         let output = tokens.total.saturating_sub(tokens.input).max(tokens.output);
-        self.requests.insert(id, RecordedTokens { input: tokens.input, output });
+        let tokens =
+            RecordedTokens { input: tokens.input, output, cached: tokens.cached, written: 0 };
+        self.requests.insert(id, line.model.known().unwrap_or_default(), tokens);
     }
 
-    fn used(&self) -> RecordedTokens {
-        self.requests.sum()
+    fn used_by_model(&self) -> BTreeMap<String, RecordedTokens> {
+        self.requests.by_model()
     }
 
     fn calls_tools(&self) -> bool {

@@ -8,7 +8,6 @@ for_each_cli!(a_schema_that_the_model_ignores_is_no_promise: Claude claude, Code
 for_each_cli!(a_wrong_submission_is_corrected_within_the_turn);
 // Gemini CLI does not forward a call that breaks the schema of the tool.
 for_each_cli!(a_refused_submission_does_not_yield_to_the_text: Claude claude, Codex codex);
-for_each_cli!(a_final_text_that_contradicts_the_submission_is_asked_about);
 for_each_cli!(a_check_runs_through_the_tool);
 for_each_cli!(there_is_one_way_to_return_the_result);
 for_each_cli!(a_tool_that_is_not_used_is_not_asked_for_again);
@@ -64,7 +63,8 @@ fn a_wrong_submission_is_corrected_within_the_turn(cli: VendorCli) {
     let notes = attempt["replies"][0]["notes"].to_string();
     assert!(!notes.contains("contradiction"), "{notes}");
     let asked = project.requests();
-    assert_eq!(asked.len(), 3, "all in one turn");
+    // The program is ended when the result is accepted, before it asks again or just after.
+    assert!((2..=3).contains(&asked.len()), "all in one turn");
     assert!(
         asked[1].contains("/ok") && asked[1].contains("boolean"),
         "the model was not told what is wrong: {:#}",
@@ -106,35 +106,6 @@ fn only_a_refused_submission_is_a_rejection_in_the_log() {
     // The text without a result is none: it does not count beside the tool.
     let rejected = output.stderr.lines().filter(|line| line.contains("counterfoil::rejected"));
     assert_eq!(rejected.count(), 1, "{}", project.describe(&output));
-}
-
-fn a_final_text_that_contradicts_the_submission_is_asked_about(cli: VendorCli) {
-    let script = json!([
-        {"calls": [{"mcp": "submit_result", "input": {"ok": true, "note": "submitted"}}]},
-        {"text": "I have handed in {\"ok\": false}."},
-        {"calls": [{"mcp": "submit_result", "input": {"ok": false, "note": "one is dry"}}]},
-        {"text": "Done."},
-    ]);
-    let Some(project) = CliProject::open(cli, &script) else { return };
-    project.write_settings("channels = [\"submit\"]");
-    let attempt = project.accepted();
-    assert_eq!(attempt["value"], json!({"ok": false, "note": "one is dry"}));
-    assert_eq!(attempt["repairs_asked"], 1);
-    let replies = attempt["replies"].as_array().unwrap();
-    assert_eq!(replies.len(), 2);
-    assert_eq!(
-        (&replies[0]["status"], &replies[0]["codes"]),
-        (&json!("rejected"), &json!(["C0118"]))
-    );
-    assert_eq!(
-        (&replies[1]["status"], &replies[1]["channel"]),
-        (&json!("accepted"), &json!("submitted"))
-    );
-    let question = "/ok is true in the result, but false in the final text";
-    assert!(
-        project.requests().iter().any(|request| request.contains(question)),
-        "the model was not told both values"
-    );
 }
 
 /// With the settings that nobody changed: what the model is told and given, and that nothing is
@@ -234,7 +205,7 @@ fn a_check_runs_through_the_tool(cli: VendorCli) {
         assert_eq!(attempt["value"], json!({"ok": true, "note": "3 passed"}), "{access}");
         assert_eq!(attempt["repairs_asked"], 0);
         let asked = project.requests();
-        assert_eq!(asked.len(), 3, "all in one turn");
+        assert!((2..=3).contains(&asked.len()), "all in one turn");
         assert!(asked[0].contains("these checks: `test`"), "{access}: {:#}", asked[0].body);
         // Some hand the text of the answer to the model, others its structured content.
         assert!(asked[1].contains("checked by sh"), "{access}: {:#}", asked[1].body);

@@ -4,6 +4,7 @@
 mod mock;
 mod project;
 
+mod accepted;
 mod channels;
 mod checks;
 mod continuing;
