@@ -311,6 +311,8 @@ struct RawFile {
     _agent: IgnoredAny,
     #[serde(default, rename = "agents")]
     _agents: IgnoredAny,
+    #[serde(default, rename = "prices")]
+    _prices: IgnoredAny,
     #[serde(default, rename = "redact")]
     _redact: IgnoredAny,
     #[serde(default, rename = "state")]
