@@ -188,10 +188,26 @@ pub trait StreamParser: Send {
     fn conversation(&self) -> Option<&str>;
 
     /// Whether a tool call has no result yet.
-    fn has_open_calls(&self) -> bool;
+    fn has_open_calls(&self) -> bool {
+        self.progress().open_call.is_some()
+    }
+
+    /// How far the reply is.
+    fn progress(&self) -> ReplyProgress<'_>;
 
     /// Returns the parsed reply after the program has ended.
     fn finish(self: Box<Self>, end: &StreamEnd<'_>) -> ParsedReply;
+}
+
+/// How far a reply is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplyProgress<'p> {
+    /// The model, if the program tells it.
+    pub model: Option<&'p str>,
+    /// The number of tool calls so far.
+    pub calls: u64,
+    /// The tool that runs.
+    pub open_call: Option<&'p str>,
 }
 
 /// How a program ended.

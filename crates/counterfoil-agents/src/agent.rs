@@ -184,6 +184,19 @@ pub trait Session: Send {
     }
 }
 
+/// How far an agent is with its reply, for progress displays.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AgentProgress {
+    /// The model, if it is known.
+    pub model: Option<String>,
+    /// The number of tool calls so far.
+    pub calls: u64,
+    /// The tool that runs.
+    pub open_call: Option<String>,
+    /// The tokens and the money that the prompt has used so far, as far as they are known.
+    pub usage: Usage,
+}
+
 /// What a session uses while it works on one prompt.
 pub struct PromptContext {
     /// Signals that the session must stop.
@@ -198,6 +211,8 @@ pub struct PromptContext {
     pub conversation: Arc<dyn Fn(&str) + Send + Sync>,
     /// Receives the latest line of activity, for progress displays.
     pub activity: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Receives how far the agent is, whenever it gives a sign of life.
+    pub progress: Arc<dyn Fn(&AgentProgress) + Send + Sync>,
 }
 
 impl PromptContext {

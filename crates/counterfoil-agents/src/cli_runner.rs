@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -251,12 +251,14 @@ impl CliSession {
             accepted: accepted.clone(),
         });
         let submitted = submissions.clone();
+        let used: Arc<Mutex<Usage>> = Arc::default();
         let parser = self.agent.adapter.parser();
-        let mut collector = OutputCollector::new(context, parser, conversation, submissions);
+        let mut collector =
+            OutputCollector::new(context, parser, conversation, submissions, used.clone());
         let enough = async {
             loop {
                 tokio::select! {
-                    used = record.until_used(&budget) => return Enough::Used(used),
+                    used = record.until_used(&budget, &used) => return Enough::Used(used),
                     () = accepted.notified() => {}
                 }
                 // Its record may be a moment behind.

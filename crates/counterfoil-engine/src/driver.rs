@@ -9,6 +9,7 @@ use crate::artifacts::{self, PendingArtifacts, PriorWrite, PublishError};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::journal::{self, Batch, Journal, Lease, NewEvent, Summary};
+use counterfoil_agents::agent::AgentProgress;
 use counterfoil_agents::transcript::TranscriptError;
 use counterfoil_flow::{
     Event, Origin, Outcome, Rendered, Rendering, RunState, Turn, Workflow, artifact_paths,
@@ -35,6 +36,10 @@ pub trait RunObserver: Send + Sync {
     fn on_event(&self, event: &Event, at: i64, run_state: &RunState);
     /// An attempt reported activity.
     fn on_activity(&self, attempt: &str, line: &str);
+    /// An agent gave a sign of life; this is how far it is.
+    fn on_agent_progress(&self, attempt: &str, progress: &AgentProgress) {
+        let _ = (attempt, progress);
+    }
     /// A notice for the user that is not an event of the run.
     fn on_notice(&self, line: &str) {
         let _ = line;

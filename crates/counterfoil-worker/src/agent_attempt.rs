@@ -178,6 +178,7 @@ async fn converse(
         }
         let activity_context = context.clone();
         let conversation_context = context.clone();
+        let progress_context = context.clone();
         let (attempt, agent_name) = (id.clone(), work.agent.clone());
         let mut reach = PromptContext {
             stop: context.stop(),
@@ -192,6 +193,7 @@ async fn converse(
                 });
             }),
             activity: Arc::new(move |line: &str| activity_context.heartbeat(line)),
+            progress: Arc::new(move |progress: &_| progress_context.agent_progress(progress)),
         };
         let mut answer = ask(&mut *session, &prompt, &mut reach).await;
         if let Some(instead) = answer.details.sent_instead.take() {

@@ -1,5 +1,6 @@
 //! What every kind of attempt has in common: the context that a driver provides, and the result.
 
+use counterfoil_agents::agent::AgentProgress;
 use counterfoil_agents::transcript::{TranscriptError, TranscriptSink};
 use counterfoil_flow::{AttemptOutcome, Ended, Event};
 use counterfoil_process::StopRequest;
@@ -10,6 +11,10 @@ use tokio::sync::watch;
 pub trait AttemptContext: Send + Sync {
     /// Reports that the attempt is alive, and what it is doing.
     fn heartbeat(&self, activity: &str);
+    /// Reports how far an agent is.
+    fn agent_progress(&self, progress: &AgentProgress) {
+        let _ = progress;
+    }
     /// Tells the person who watches the run something that is no event of it.
     fn notice(&self, line: &str);
     /// The signal that tells the attempt to stop.

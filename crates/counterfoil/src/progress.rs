@@ -1,17 +1,25 @@
 //! The progress of a run: live status lines on a terminal, plain lines elsewhere.
 
+mod at_work;
+
+use at_work::{Agents, AtWork};
+
 use crate::render::{EventFormatter, attempt_title, usage_suffix};
 use crate::{output, terminal};
+use counterfoil_agents::agent::AgentProgress;
 use counterfoil_contract::text::{escape_control, truncate};
 use counterfoil_engine::RunObserver;
 use counterfoil_flow::{Event, RunState, Usage, Workflow};
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The most characters of what an agent says that its status line shows.
 const MAX_ACTIVITY_CHARS: usize = 200;
+
+/// How often a line tells what an agent is doing where there is no terminal.
+const LINE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Receives the progress of a run.
 pub(crate) trait ProgressSink: Send + Sync {
@@ -69,7 +77,9 @@ impl ProgressSink for PlainSink {
     }
 
     fn observer(&self) -> Arc<dyn RunObserver> {
-        Arc::new(LineProgress::default())
+        let progress = LineProgress::default();
+        progress.agents.print_each(LINE_INTERVAL, |line| PlainSink.line(line));
+        Arc::new(progress)
     }
 
     fn close(&self) {}
@@ -79,6 +89,7 @@ impl ProgressSink for PlainSink {
 #[derive(Default)]
 struct LineProgress {
     formatter: Mutex<EventFormatter>,
+    agents: Agents,
 }
 
 impl RunObserver for LineProgress {
@@ -90,9 +101,33 @@ impl RunObserver for LineProgress {
         if let Some(line) = lock(&self.formatter).event_lines(event, at, run) {
             PlainSink.line(&line);
         }
+        match event {
+            Event::AttemptStarted { attempt, path, agent: Some(agent), n, .. } => {
+                let title = attempt_title(&path.join("/"), Some(agent), None, *n);
+                self.agents.lock().insert(attempt.clone(), AtWork::new(title, agent, run));
+            }
+            Event::RepairAsked { attempt, usage, .. } => {
+                if let Some(agent) = self.agents.lock().get_mut(attempt) {
+                    agent.next_reply(*usage);
+                }
+            }
+            Event::AttemptEnded(ended) => drop(self.agents.lock().remove(&ended.attempt)),
+            Event::AttemptLost { attempt, .. } => drop(self.agents.lock().remove(attempt)),
+            _ => {}
+        }
     }
 
-    fn on_activity(&self, _: &str, _: &str) {}
+    fn on_activity(&self, attempt: &str, _: &str) {
+        if let Some(agent) = self.agents.lock().get_mut(attempt) {
+            agent.sign();
+        }
+    }
+
+    fn on_agent_progress(&self, attempt: &str, progress: &AgentProgress) {
+        if let Some(agent) = self.agents.lock().get_mut(attempt) {
+            agent.on_progress(progress);
+        }
+    }
 
     fn on_notice(&self, line: &str) {
         PlainSink.line(&format!("warning: {line}"));
@@ -122,7 +157,8 @@ struct AttemptStatus {
     bar: ProgressBar,
     title: String,
     repairs: u32,
-    usage: Usage,
+    /// What is known of the agent.
+    agent: Arc<Mutex<AtWork>>,
 }
 
 impl AttemptStatus {
@@ -132,9 +168,8 @@ impl AttemptStatus {
             1 => ", 1 repair requested".to_owned(),
             count => format!(", {count} repairs requested"),
         };
-        // The elapsed time is a part of the template.
-        let usage = usage_suffix(&Usage { wall_ms: 0, ..self.usage });
-        escape_control(&format!("{}{repairs}{usage}", self.title))
+        // The elapsed time and what the agent does are parts of the template.
+        escape_control(&format!("{}{repairs}", self.title))
     }
 }
 
@@ -154,10 +189,8 @@ impl ProgressSink for LiveSink {
 
 impl LiveProgress {
     /// A new status line, above another one or at the bottom.
-    fn spinner(&self, template: &str, above: Option<&ProgressBar>) -> ProgressBar {
-        let style = ProgressStyle::with_template(template);
-        let bar = ProgressBar::new_spinner()
-            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    fn spinner(&self, style: ProgressStyle, above: Option<&ProgressBar>) -> ProgressBar {
+        let bar = ProgressBar::new_spinner().with_style(style);
         let bar = match above {
             Some(below) => self.bars.insert_before(below, bar),
             None => self.bars.add(bar),
@@ -177,7 +210,7 @@ impl LiveProgress {
         if run.frames.is_empty() {
             return;
         }
-        let bar = state.run.get_or_insert_with(|| self.spinner("  {msg}, {elapsed}", None));
+        let bar = state.run.get_or_insert_with(|| self.spinner(style("  {msg}, {elapsed}"), None));
         let iteration = if run.iterations > 1 {
             format!(", iteration {}", run.iterations)
         } else {
@@ -201,9 +234,10 @@ impl RunObserver for LiveProgress {
         match event {
             Event::AttemptStarted { attempt, path, agent, n, builtin, .. } => {
                 let title = attempt_title(&path.join("/"), agent.as_deref(), builtin.as_ref(), *n);
-                let bar = self
-                    .spinner("{spinner} {prefix}, {elapsed}  {wide_msg:.dim}", state.run.as_ref());
-                let status = AttemptStatus { bar, title, repairs: 0, usage: Usage::default() };
+                let name = agent.as_deref().unwrap_or_default();
+                let known = Arc::new(Mutex::new(AtWork::new(title.clone(), name, run)));
+                let bar = self.spinner(attempt_style(&known), state.run.as_ref());
+                let status = AttemptStatus { bar, title, repairs: 0, agent: known };
                 status.bar.set_prefix(status.label());
                 state.attempts.insert(attempt.clone(), status);
                 // The status line replaces the line of this event.
@@ -212,7 +246,7 @@ impl RunObserver for LiveProgress {
             Event::RepairAsked { attempt, usage, .. } => {
                 if let Some(status) = state.attempts.get_mut(attempt) {
                     status.repairs += 1;
-                    status.usage += *usage;
+                    lock(&status.agent).next_reply(*usage);
                     status.bar.set_prefix(status.label());
                     status.bar.set_message("");
                 }
@@ -230,13 +264,38 @@ impl RunObserver for LiveProgress {
     fn on_activity(&self, attempt: &str, line: &str) {
         let state = lock(&self.state);
         if let Some(status) = state.attempts.get(attempt) {
+            lock(&status.agent).sign();
             status.bar.set_message(escape_control(&truncate(line, MAX_ACTIVITY_CHARS)));
+        }
+    }
+
+    fn on_agent_progress(&self, attempt: &str, progress: &AgentProgress) {
+        if let Some(status) = lock(&self.state).attempts.get(attempt) {
+            lock(&status.agent).on_progress(progress);
         }
     }
 
     fn on_notice(&self, line: &str) {
         let _ = self.bars.println(terminal::finish(&format!("warning: {line}")));
     }
+}
+
+/// A style from a template.
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+}
+
+/// The status line of an attempt: what it is, how long it takes, and what its agent does.
+fn attempt_style(agent: &Arc<Mutex<AtWork>>) -> ProgressStyle {
+    let (who, what) = (agent.clone(), agent.clone());
+    style("{spinner} {prefix}{who}, {elapsed}{what}  {wide_msg:.dim}")
+        .with_key("who", move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let who = lock(&who).pulse().who();
+            let _ = if who.is_empty() { Ok(()) } else { write!(out, " ({who})") };
+        })
+        .with_key("what", move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = out.write_str(&lock(&what).pulse().details());
+        })
 }
 
 impl LiveState {

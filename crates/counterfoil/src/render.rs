@@ -11,6 +11,7 @@ mod event_lines;
 pub(crate) mod github;
 pub(crate) mod junit;
 pub(crate) mod pack;
+mod pulse;
 pub(crate) mod replay;
 mod run_list;
 mod run_summary;
@@ -23,8 +24,9 @@ mod timeline;
 mod undo;
 
 pub(crate) use event_lines::{EventFormatter, attempt_title};
+pub(crate) use pulse::Pulse;
 pub(crate) use run_list::{run_list, run_outcome};
 pub(crate) use run_summary::{location_flags, run_summary, unended_processes};
-pub(crate) use text::usage_suffix;
+pub(crate) use text::{duration, usage_suffix};
 pub(crate) use timeline::Timeline;
 pub(crate) use undo::undo;

@@ -1,16 +1,17 @@
 //! The output of a program while it works, and when it is stopped.
 
-use crate::adapters::StreamParser;
-use crate::agent::PromptContext;
+use crate::adapters::{ReplyProgress, StreamParser};
+use crate::agent::{AgentProgress, PromptContext};
 use crate::line_buffer::LineBuffer;
 use crate::submissions;
 use counterfoil_contract::Status;
+use counterfoil_flow::Usage;
 use counterfoil_process::{
     ChildOutcome, ChildSpec, Output, OutputSink, SpawnError, StopRequest, supervise,
 };
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::{Notify, watch};
 
 /// How much of the end of standard error is kept.
@@ -56,6 +57,8 @@ pub(super) struct OutputCollector<'r> {
     is_announced: bool,
     /// The submissions, if the program is ended after an accepted one.
     submissions: Option<SubmissionWatch>,
+    /// What the prompt has used so far, by the record of the program.
+    used: Arc<Mutex<Usage>>,
 }
 
 /// Waits for a submission that is accepted.
@@ -84,9 +87,21 @@ impl<'r> OutputCollector<'r> {
         parser: Box<dyn StreamParser>,
         conversation: Arc<OnceLock<String>>,
         submissions: Option<SubmissionWatch>,
+        used: Arc<Mutex<Usage>>,
     ) -> Self {
         let (lines, errors, is_announced) = (LineBuffer::default(), Vec::new(), false);
-        Self { context, lines, parser, conversation, errors, is_announced, submissions }
+        Self { context, lines, parser, conversation, errors, is_announced, submissions, used }
+    }
+
+    /// Tells how far the program is.
+    fn tell_progress(&self) {
+        let ReplyProgress { model, calls, open_call } = self.parser.progress();
+        (self.context.progress)(&AgentProgress {
+            model: model.map(str::to_owned),
+            calls,
+            open_call: open_call.map(str::to_owned),
+            usage: *self.used.lock().unwrap_or_else(PoisonError::into_inner),
+        });
     }
 }
 
@@ -107,6 +122,7 @@ impl OutputSink for OutputCollector<'_> {
                     (self.context.conversation)(id);
                     self.is_announced = true;
                 }
+                self.tell_progress();
                 let watch = self.submissions.as_ref().filter(|_| !self.parser.has_open_calls());
                 if let Some(watch) = watch.filter(|watch| watch.is_accepted()) {
                     watch.accepted.notify_one();

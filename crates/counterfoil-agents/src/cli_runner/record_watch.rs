@@ -2,14 +2,17 @@
 
 use super::CliAgent;
 use crate::adapters::record::{RecordReader, RecordedTokens};
-use counterfoil_flow::Budget;
+use counterfoil_flow::{Budget, Usage};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often the record is read.
 const INTERVAL: Duration = Duration::from_millis(300);
+
+/// How often the record is read if nothing depends on it but what people see.
+const SLOW_INTERVAL: Duration = Duration::from_secs(2);
 
 /// How often further files of the record are looked for.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(5);
@@ -96,22 +99,27 @@ impl RecordWatch {
     }
 
     /// Waits until the prompt has used what it may and the program is about to use more; says what it
-    /// used. Never ends without a limit.
-    pub(super) async fn until_used(&mut self, most: &Budget) -> String {
-        if most.tokens.is_none() && most.cost_usd.is_none() {
-            return std::future::pending().await;
-        }
+    /// used. Never ends without a limit. What was used so far goes to `progress`.
+    pub(super) async fn until_used(&mut self, most: &Budget, progress: &Mutex<Usage>) -> String {
+        let is_limited = most.tokens.is_some() || most.cost_usd.is_some();
         loop {
-            tokio::time::sleep(INTERVAL).await;
+            tokio::time::sleep(if is_limited { INTERVAL } else { SLOW_INTERVAL }).await;
             let (used, calls_tools) = self.used();
+            let cost = self.cost_usd();
+            *progress.lock().unwrap_or_else(PoisonError::into_inner) = Usage {
+                input_tokens: used.input,
+                output_tokens: used.output,
+                cost_usd: cost.unwrap_or_default(),
+                wall_ms: 0,
+            };
             if !calls_tools {
                 continue;
             }
             if let Some(most) = most.tokens.filter(|most| used.all() >= *most) {
                 return format!("{} of {most} tokens were used", used.all());
             }
-            let cost = most.cost_usd.and_then(|most| Some((self.cost_usd()?, most)));
-            if let Some((cost, most)) = cost.filter(|(cost, most)| cost >= most) {
+            let limit = most.cost_usd.zip(cost).filter(|(most, cost)| cost >= most);
+            if let Some((most, cost)) = limit {
                 return format!("{cost:.4} of {most:.4} USD were spent");
             }
         }

@@ -2,6 +2,7 @@
 
 use super::{RunDriver, RunObserver, TRANSCRIPT_CAP};
 use crate::journal::Journal;
+use counterfoil_agents::agent::AgentProgress;
 use counterfoil_agents::transcript::{TranscriptError, TranscriptSink};
 use counterfoil_flow::{AttemptRequest, Budget, Event, WorkspaceOp};
 use counterfoil_process::StopRequest;
@@ -174,6 +175,10 @@ struct LocalAttemptContext {
 impl AttemptContext for LocalAttemptContext {
     fn heartbeat(&self, activity: &str) {
         self.observer.on_activity(&self.attempt, activity);
+    }
+
+    fn agent_progress(&self, progress: &AgentProgress) {
+        self.observer.on_agent_progress(&self.attempt, progress);
     }
 
     fn notice(&self, line: &str) {

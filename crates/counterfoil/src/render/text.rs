@@ -41,7 +41,7 @@ pub(super) fn timestamp(ms: i64) -> String {
 }
 
 /// A duration with the two largest units that matter.
-pub(super) fn duration(ms: u64) -> String {
+pub(crate) fn duration(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
         1_000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),

@@ -10,7 +10,9 @@ use crate::adapters::common::{
     Field, Line, StreamAnomalies, Turn, activity_line, classify, parse_event, push_note, reason,
     truncate, with_advice,
 };
-use crate::adapters::{Failure, ParsedReply, Server, StreamEnd, StreamParser, UsageMeter, Verdict};
+use crate::adapters::{
+    Failure, ParsedReply, ReplyProgress, Server, StreamEnd, StreamParser, UsageMeter, Verdict,
+};
 use counterfoil_flow::AttemptOutcome;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -124,8 +126,9 @@ impl StreamParser for ClaudeParser {
         self.results > 0
     }
 
-    fn has_open_calls(&self) -> bool {
-        self.turn.has_open_calls()
+    fn progress(&self) -> ReplyProgress<'_> {
+        let (calls, open_call) = self.turn.progress();
+        ReplyProgress { model: self.model.as_deref(), calls, open_call }
     }
 
     fn finish(mut self: Box<Self>, end: &StreamEnd<'_>) -> ParsedReply {

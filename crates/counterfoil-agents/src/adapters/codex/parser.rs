@@ -7,7 +7,9 @@ use super::tools::{
 use crate::adapters::common::{
     Line, StreamAnomalies, Turn, activity_line, classify, push_note, truncate,
 };
-use crate::adapters::{Failure, ParsedReply, StreamEnd, StreamParser, UsageMeter, Verdict};
+use crate::adapters::{
+    Failure, ParsedReply, ReplyProgress, StreamEnd, StreamParser, UsageMeter, Verdict,
+};
 use counterfoil_flow::AttemptOutcome;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
@@ -303,8 +305,9 @@ impl StreamParser for CodexParser {
         self.conversation.as_deref()
     }
 
-    fn has_open_calls(&self) -> bool {
-        self.turn.has_open_calls()
+    fn progress(&self) -> ReplyProgress<'_> {
+        let (calls, open_call) = self.turn.progress();
+        ReplyProgress { model: None, calls, open_call }
     }
 
     fn finished(&self) -> bool {

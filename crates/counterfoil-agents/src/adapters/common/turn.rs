@@ -1,7 +1,7 @@
 //! What a turn of an agent has said and called so far.
 
 use crate::adapters::Server;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 /// The most bytes of messages that are kept.
 const MAX_BYTES: usize = 16 << 20;
@@ -14,7 +14,9 @@ const MAX_OPEN_CALLS: usize = 1024;
 pub(crate) struct Turn {
     messages: VecDeque<String>,
     bytes: usize,
-    open: HashSet<String>,
+    /// The open calls: their ids and tools.
+    open: Vec<(String, String)>,
+    calls: u64,
 }
 
 impl Turn {
@@ -34,8 +36,10 @@ impl Turn {
     /// A tool is called. Returns whether it is one of others, so that the message before it does not
     /// count either.
     pub(crate) fn call(&mut self, tool: &str, id: Option<&str>) -> bool {
-        if let Some(id) = id.filter(|_| self.open.len() < MAX_OPEN_CALLS) {
-            self.open.insert(id.to_owned());
+        let is_known = |id: &str| self.open.iter().any(|(known, _)| known == id);
+        if let Some(id) = id.filter(|id| self.open.len() < MAX_OPEN_CALLS && !is_known(id)) {
+            self.open.push((id.to_owned(), tool.to_owned()));
+            self.calls += 1;
         }
         let is_foreign = !tool.ends_with(Server::TOOL);
         if is_foreign {
@@ -46,12 +50,12 @@ impl Turn {
 
     /// A call has a result.
     pub(crate) fn result(&mut self, id: &str) {
-        self.open.remove(id);
+        self.open.retain(|(open, _)| open != id);
     }
 
-    /// Whether a tool call has no result yet.
-    pub(crate) fn has_open_calls(&self) -> bool {
-        !self.open.is_empty()
+    /// The number of calls so far, and the tool that runs, if one does.
+    pub(crate) fn progress(&self) -> (u64, Option<&str>) {
+        (self.calls, self.open.last().map(|(_, tool)| tool.as_str()))
     }
 
     /// Forgets the messages.

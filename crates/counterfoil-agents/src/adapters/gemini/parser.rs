@@ -5,7 +5,9 @@ use super::{EDIT_TOOLS, SHELL_TOOL};
 use crate::adapters::common::{
     Field, Line, StreamAnomalies, Turn, activity_line, classify, parse_event, push_note, truncate,
 };
-use crate::adapters::{ParsedReply, Server, StreamEnd, StreamParser, UsageMeter, Verdict};
+use crate::adapters::{
+    ParsedReply, ReplyProgress, Server, StreamEnd, StreamParser, UsageMeter, Verdict,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -139,8 +141,9 @@ impl StreamParser for GeminiParser {
         self.verdict.is_some()
     }
 
-    fn has_open_calls(&self) -> bool {
-        self.turn.has_open_calls()
+    fn progress(&self) -> ReplyProgress<'_> {
+        let (calls, open_call) = self.turn.progress();
+        ReplyProgress { model: self.model.as_deref(), calls, open_call }
     }
 
     fn finish(mut self: Box<Self>, end: &StreamEnd<'_>) -> ParsedReply {
