@@ -15,6 +15,7 @@ mod gated_team;
 mod hooks;
 mod install;
 mod money;
+mod overnight;
 mod permissions;
 mod results;
 mod review_fix;
