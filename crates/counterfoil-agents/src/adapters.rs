@@ -192,8 +192,10 @@ pub trait StreamParser: Send {
         self.progress().open_call.is_some()
     }
 
-    /// How far the reply is.
-    fn progress(&self) -> ReplyProgress<'_>;
+    /// How far the reply is, as far as the program tells.
+    fn progress(&self) -> ReplyProgress<'_> {
+        ReplyProgress::default()
+    }
 
     /// Returns the parsed reply after the program has ended.
     fn finish(self: Box<Self>, end: &StreamEnd<'_>) -> ParsedReply;
