@@ -1,30 +1,78 @@
 //! `command:` agents: any program that reads a prompt from standard input and writes its reply to
-//! standard output.
+//! standard output, as text or as events.
 
+mod events;
+
+use crate::adapters::{StreamEnd, StreamParser, UsageMeter};
 use crate::agent::{
     Agent, AgentReply, BoxFuture, Prompt, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
 };
+use crate::cli_runner;
+use crate::config::{Agents, CONVERSATION, CommandError, Settings};
+use crate::environment::AgentEnvironment;
+use crate::line_buffer::{LineBuffer, MAX_LINE_BYTES};
 use crate::termination::{self, tail};
 use counterfoil_contract::render::prompt::Delivery;
-use counterfoil_flow::{AttemptOutcome, Usage};
+use counterfoil_flow::{AttemptOutcome, Budget, Usage};
 use counterfoil_process::contain::Launcher;
 use counterfoil_process::{
     Cause, ChildSpec, Environment, Exit, Output, OutputSink, Timeouts, supervise,
 };
+use events::EventParser;
+use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A program without an adapter as an agent.
 #[derive(Clone, Debug)]
 pub struct CommandAgent {
     argv: Vec<String>,
+    settings: Settings,
+    /// The environment of the program.
+    variables: Vec<(OsString, OsString)>,
+    /// The variables that look like credentials and that it does not see.
+    hidden_keys: Vec<String>,
     launcher: Launcher,
 }
 
 impl CommandAgent {
-    /// Creates an agent that runs a program with arguments, without a shell.
+    /// Creates an agent that runs a program with arguments, without a shell and without settings.
     pub fn new(argv: Vec<String>) -> Self {
-        Self { argv, launcher: Launcher::default() }
+        let environment = AgentEnvironment::from_process(Agents::default(), None);
+        Self::with_settings(argv, Settings::default(), &environment)
+    }
+
+    /// Creates the agent `agent` with the project's settings for it and for its program, whose name
+    /// is that of the file.
+    ///
+    /// # Errors
+    ///
+    /// The settings do not fit together, or do not fit the command line.
+    pub fn configured(
+        argv: Vec<String>,
+        agent: &str,
+        environment: &AgentEnvironment,
+    ) -> Result<Self, CommandError> {
+        let settings = environment.agents.settings(agent, program_name(&argv));
+        settings
+            .command
+            .check(&argv)
+            .map_err(|why| CommandError { agent: agent.to_owned(), why })?;
+        Ok(Self::with_settings(argv, settings, environment))
+    }
+
+    fn with_settings(
+        argv: Vec<String>,
+        settings: Settings,
+        environment: &AgentEnvironment,
+    ) -> Self {
+        Self {
+            argv,
+            variables: environment.visible_to_command(&settings),
+            hidden_keys: environment.keys_hidden_from_command(&settings),
+            settings,
+            launcher: environment.launcher.clone(),
+        }
     }
 
     /// Sets how the program is contained.
@@ -35,6 +83,12 @@ impl CommandAgent {
     }
 }
 
+/// The name of the program of a command line: the last part of its path.
+pub fn program_name(argv: &[String]) -> &str {
+    let program = argv.first().map(String::as_str).unwrap_or_default();
+    program.rsplit('/').find(|part| !part.is_empty()).unwrap_or("command")
+}
+
 impl Agent for CommandAgent {
     fn unknown_cost(&self) -> Option<String> {
         Some("its program does not report what it uses".to_owned())
@@ -42,20 +96,31 @@ impl Agent for CommandAgent {
 
     fn open(&self, task: Task) -> Box<dyn Session> {
         Box::new(CommandSession {
-            argv: self.argv.clone(),
-            launcher: self.launcher.clone(),
+            agent: self.clone(),
             task,
+            new_id: uuid::Uuid::now_v7().to_string(),
+            conversation: None,
+            meter: UsageMeter::default(),
             previous: None,
         })
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.settings.timeout
     }
 }
 
 struct CommandSession {
-    argv: Vec<String>,
-    launcher: Launcher,
+    agent: CommandAgent,
     task: Task,
-    /// The first prompt and the last reply. The program keeps no state, so they are repeated in the
-    /// next prompt.
+    /// The id of a new conversation, for programs that let us choose it.
+    new_id: String,
+    /// The id of the conversation, once it is known.
+    conversation: Option<String>,
+    /// The usage before this prompt.
+    meter: UsageMeter,
+    /// The first prompt and the last reply. They are repeated in the next prompt unless the program
+    /// continues the conversation.
     previous: Option<(String, String)>,
 }
 
@@ -83,40 +148,72 @@ impl Session for CommandSession {
     fn full_prompt(&self, prompt: &Prompt) -> String {
         let prompt = prompt.text(Delivery::Text);
         match &self.previous {
-            None => prompt,
-            Some((first, reply)) => format!(
+            Some((first, reply)) if self.resume_argv().is_none() => format!(
                 "You were asked this:\n\n{first}\n\nYou answered this:\n\n{}\n\n{prompt}",
                 tail(reply, MAX_REPEATED_BYTES)
             ),
+            _ => prompt,
         }
     }
 }
 
 impl CommandSession {
-    async fn run(&self, prompt: String, context: &mut PromptContext) -> AgentReply {
+    /// The command line that continues the conversation, if there is one to continue and the
+    /// settings say how.
+    fn resume_argv(&self) -> Option<Vec<String>> {
+        let (_, command) = (self.previous.as_ref()?, &self.agent.settings.command);
+        let resume = command.resume.as_ref()?;
+        if command.resumes_by_id() {
+            Some(with_id(resume, self.conversation.as_deref()?))
+        } else {
+            Some(resume.clone())
+        }
+    }
+
+    /// The command line of a new conversation, and its id if we choose it.
+    fn new_argv(&self) -> (Vec<String>, Option<&str>) {
+        let argv = &self.agent.argv;
+        let chosen = self.agent.settings.command.resume.is_some()
+            && argv.iter().any(|word| word.contains(CONVERSATION));
+        if chosen {
+            (with_id(argv, &self.new_id), Some(&self.new_id))
+        } else {
+            (argv.clone(), None)
+        }
+    }
+
+    async fn run(&mut self, prompt: String, context: &mut PromptContext) -> AgentReply {
         let began = Instant::now();
-        let argv = self.argv.iter().map(Into::into).collect();
-        let argv = match self.launcher.argv(argv, &self.task.cwd) {
+        let argv = match self.resume_argv() {
+            Some(argv) => argv,
+            None => {
+                let (argv, chosen) = self.new_argv();
+                let chosen = chosen.map(str::to_owned);
+                self.conversation = chosen;
+                argv
+            }
+        };
+        let CommandAgent { settings, variables, launcher, .. } = &self.agent;
+        let argv = argv.into_iter().map(Into::into).collect();
+        let argv = match launcher.argv(argv, &self.task.cwd) {
             Ok(argv) => argv,
             Err(error) => {
                 let reason = format!("the command was not started: {error}");
-                return reply(
-                    Vec::new(),
-                    began,
-                    ReplyStatus::failed(AttemptOutcome::Agent, reason),
-                );
+                let status = ReplyStatus::failed(AttemptOutcome::Agent, reason);
+                return reply(Vec::new(), began, status, Vec::new());
             }
         };
+        let set = settings.env.iter().map(|(name, value)| (name.into(), value.into()));
         let spawn = ChildSpec {
             argv,
             cwd: self.task.cwd.clone(),
-            environment: Environment::Inherit,
-            extra: Vec::new(),
+            environment: Environment::Only(variables.clone()),
+            extra: set.collect(),
             stdin: prompt.into_bytes(),
             marker: self.task.marker.clone(),
             timeouts: Timeouts {
-                startup: self.task.startup,
-                idle: self.task.idle,
+                startup: settings.startup.or(self.task.startup),
+                idle: settings.idle.or(self.task.idle),
                 total: Some(context.total),
                 ..Timeouts::default()
             },
@@ -124,19 +221,138 @@ impl CommandSession {
         let max_text = self.task.contract.policy().max_bytes.saturating_add(1);
         let stop = context.stop.clone();
         let clocks = spawn.timeouts;
-        let mut collector =
-            OutputCollector { context, text: Vec::new(), max_text, errors: Vec::new() };
-        let ended = supervise(spawn, &mut collector, stop).await;
-        let (text, errors) = (collector.text, collector.errors);
-        let status = match ended {
-            Err(error) => ReplyStatus::failed(AttemptOutcome::Agent, error.to_string()),
-            Ok(ended) => reply_status(ended.cause, ended.exit, clocks, &errors),
+        let read = match EventParser::new(&settings.command, max_text) {
+            None => Read::Text { text: Vec::new(), max_text },
+            Some(parser) => Read::Events(Box::new(EventReader {
+                parser,
+                lines: LineBuffer::default(),
+                before: self.meter,
+                budget: context.budget.clone(),
+                over_limit: None,
+            })),
         };
-        reply(text, began, status)
+        let mut collector = OutputCollector { context, read, errors: Vec::new() };
+        let ended = supervise(spawn, &mut collector, stop).await;
+        let OutputCollector { read, errors, .. } = collector;
+        let (cause, exit) = match ended {
+            Ok(ended) => (ended.cause, ended.exit),
+            Err(error) => {
+                let status = ReplyStatus::failed(AttemptOutcome::Agent, error.to_string());
+                return reply(Vec::new(), began, status, Vec::new());
+            }
+        };
+        match read {
+            Read::Text { text, .. } => {
+                let status = text_status(cause, exit, clocks, &errors);
+                let notes = self.notes_on_failure(&status, cause);
+                reply(text, began, status, notes)
+            }
+            Read::Events(reader) => {
+                self.reply_of_events(*reader, Ended { cause, exit, clocks, errors, began })
+            }
+        }
+    }
+
+    /// The reply of a program that writes events.
+    fn reply_of_events(&mut self, reader: EventReader, ended: Ended) -> AgentReply {
+        let Ended { cause, exit, clocks, errors, began } = ended;
+        let EventReader { mut parser, mut lines, over_limit, .. } = reader;
+        lines.end(|line| drop(parser.on_line(line)));
+        let finished = parser.finished();
+        let stderr = String::from_utf8_lossy(&errors);
+        let at = jiff::Timestamp::now().as_millisecond();
+        let mut parsed = Box::new(parser).finish(&StreamEnd { exit, errors: &stderr, at });
+        let mut notes = std::mem::take(&mut parsed.anomalies);
+        if lines.too_long > 0 {
+            let (count, max) = (lines.too_long, MAX_LINE_BYTES >> 20);
+            notes.push(format!(
+                "{count} lines of its output were longer than {max} MiB and were skipped"
+            ));
+        }
+        self.conversation = parsed.conversation.take().or(self.conversation.take());
+        let early = match over_limit {
+            Some(reason) => Some(ReplyStatus::failed(AttemptOutcome::Cancelled, reason)),
+            None => termination::status_if_ended_early(NAME, cause, clocks),
+        };
+        let ended_by_us = cause != Cause::Finished;
+        let status = match early {
+            // The reply was complete before the timeout.
+            Some(ReplyStatus::Failed { outcome: AttemptOutcome::Timeout, .. }) if finished => None,
+            early => early,
+        };
+        let status = status
+            .unwrap_or_else(|| cli_runner::reply_status(NAME, &parsed, exit, ended_by_us, &errors));
+        let command = &self.agent.settings.command;
+        if status == ReplyStatus::Complete && command.resumes_by_id() && self.conversation.is_none()
+        {
+            notes.push(
+                "the id of its conversation is not known, so `resume` cannot be used; a repair runs \
+                 the command anew"
+                    .to_owned(),
+            );
+        }
+        notes.extend(self.notes_on_failure(&status, cause));
+        let before = std::mem::replace(&mut self.meter, parsed.meter);
+        let mut reply = reply(parsed.text.into_bytes(), began, status, notes);
+        reply.usage = Usage { wall_ms: reply.usage.wall_ms, ..parsed.meter.since(&before) };
+        reply.details = ReplyDetails {
+            events: true,
+            errors,
+            denied: parsed.denied,
+            conversation: self.conversation.clone(),
+            exit: match exit {
+                Exit::Code(code) => Some(code),
+                Exit::Signal(signal) => Some(-signal),
+            },
+            ..reply.details
+        };
+        reply
+    }
+
+    /// A note for somebody whose program lacks a variable.
+    fn notes_on_failure(&self, status: &ReplyStatus, cause: Cause) -> Vec<String> {
+        let hidden = &self.agent.hidden_keys;
+        let failed = matches!(
+            status,
+            ReplyStatus::Failed { outcome: AttemptOutcome::Agent | AttemptOutcome::Permission, .. }
+        );
+        if !failed || cause != Cause::Finished || hidden.is_empty() {
+            return Vec::new();
+        }
+        let shown = hidden.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>();
+        let more = match hidden.len().saturating_sub(MAX_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        vec![format!(
+            "it was not given {}{more}; what it needs is named by `pass` in [agents.{}] of counterfoil.toml",
+            shown.join(", "),
+            program_name(&self.agent.argv)
+        )]
     }
 }
 
-fn reply(text: Vec<u8>, began: Instant, status: ReplyStatus) -> AgentReply {
+/// The most hidden variables that a note names.
+const MAX_NAMED: usize = 5;
+
+/// The name of the program in messages.
+const NAME: &str = "the command";
+
+/// How a process ended.
+struct Ended {
+    cause: Cause,
+    exit: Exit,
+    clocks: Timeouts,
+    errors: Vec<u8>,
+    began: Instant,
+}
+
+/// A command line with the id of a conversation.
+fn with_id(argv: &[String], id: &str) -> Vec<String> {
+    argv.iter().map(|word| word.replace(CONVERSATION, id)).collect()
+}
+
+fn reply(text: Vec<u8>, began: Instant, status: ReplyStatus, notes: Vec<String>) -> AgentReply {
     let wall_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let usage = Usage { wall_ms, ..Usage::default() };
     AgentReply {
@@ -145,36 +361,85 @@ fn reply(text: Vec<u8>, began: Instant, status: ReplyStatus) -> AgentReply {
         status,
         played: None,
         recorded: true,
-        details: ReplyDetails::default(),
+        details: ReplyDetails { notes, ..ReplyDetails::default() },
     }
 }
 
-fn reply_status(cause: Cause, exit: Exit, clocks: Timeouts, errors: &[u8]) -> ReplyStatus {
-    if let Some(status) = termination::status_if_ended_early("the command", cause, clocks) {
+/// How a program ended, as a sentence.
+fn ended(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("the command ended with exit code {code}"),
+        Exit::Signal(signal) => format!("the command was killed by signal {signal}"),
+    }
+}
+
+/// The status of a reply that is the text itself.
+fn text_status(cause: Cause, exit: Exit, clocks: Timeouts, errors: &[u8]) -> ReplyStatus {
+    if let Some(status) = termination::status_if_ended_early(NAME, cause, clocks) {
         return status;
     }
-    let stderr = termination::stderr_suffix(errors, 400);
     match exit {
         Exit::Code(0) => ReplyStatus::Complete,
-        Exit::Code(code) => ReplyStatus::failed(
+        exit => ReplyStatus::failed(
             AttemptOutcome::Agent,
-            format!("the command ended with exit code {code}{stderr}"),
-        ),
-        Exit::Signal(signal) => ReplyStatus::failed(
-            AttemptOutcome::Agent,
-            format!("the command was killed by signal {signal}{stderr}"),
+            ended(exit) + &termination::stderr_suffix(errors, 400),
         ),
     }
 }
 
-/// Writes the output of a program to the transcript, and keeps as much in memory as the contract
-/// reads.
+/// Writes the output of a program to the transcript, and reads it.
 struct OutputCollector<'r> {
     context: &'r mut PromptContext,
-    text: Vec<u8>,
-    max_text: usize,
+    read: Read,
     /// The end of standard error.
     errors: Vec<u8>,
+}
+
+/// What is kept of standard output.
+enum Read {
+    /// As much of the text as the contract reads.
+    Text { text: Vec<u8>, max_text: usize },
+    /// What its events say.
+    Events(Box<EventReader>),
+}
+
+struct EventReader {
+    parser: EventParser,
+    lines: LineBuffer,
+    /// The usage before this prompt.
+    before: UsageMeter,
+    /// What this prompt may use.
+    budget: Budget,
+    /// Why the program is stopped: it used what it may use, and goes on.
+    over_limit: Option<String>,
+}
+
+impl EventReader {
+    fn push(&mut self, bytes: &[u8], activity: &dyn Fn(&str)) {
+        let Self { parser, lines, before, budget, over_limit } = self;
+        lines.push(bytes, |line| {
+            if over_limit.is_none() && !parser.finished() {
+                *over_limit = exceeded(&parser.meter().since(before), budget);
+            }
+            if let Some(text) = parser.on_line(line) {
+                activity(&text);
+            }
+        });
+        // The last event came together with the one that reached the limit.
+        if self.parser.finished() {
+            self.over_limit = None;
+        }
+    }
+}
+
+/// Which limit was reached.
+fn exceeded(used: &Usage, budget: &Budget) -> Option<String> {
+    let tokens = used.input_tokens.saturating_add(used.output_tokens);
+    if let Some(most) = budget.tokens.filter(|most| tokens >= *most && tokens > 0) {
+        return Some(format!("stopped at its limit: {tokens} of {most} tokens were used"));
+    }
+    let most = budget.cost_usd.filter(|most| used.cost_usd >= *most && used.cost_usd > 0.0)?;
+    Some(format!("stopped at its limit: ${:.2} of ${most:.2} were used", used.cost_usd))
 }
 
 /// How much of the end of standard error is kept.
@@ -182,31 +447,45 @@ const MAX_STDERR_BYTES: usize = 4096;
 
 impl OutputSink for OutputCollector<'_> {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
-        let bytes = match output {
+        let activity = self.context.activity.clone();
+        match output {
             Output::Stdout(bytes) => {
-                let room = self.max_text.saturating_sub(self.text.len()).min(bytes.len());
-                self.text.extend_from_slice(&bytes[..room]);
-                bytes
+                match &mut self.read {
+                    Read::Text { text, max_text } => {
+                        let room = max_text.saturating_sub(text.len()).min(bytes.len());
+                        text.extend_from_slice(&bytes[..room]);
+                        show_last_line(bytes, &*activity);
+                    }
+                    Read::Events(reader) => reader.push(bytes, &*activity),
+                }
+                // Only standard output goes into the transcript: it is what the contract validates.
+                if self.context.transcript.write(bytes).is_err() {
+                    // The transcript keeps the error, and the worker reports it.
+                    return ControlFlow::Break(());
+                }
+                if matches!(&self.read, Read::Events(reader) if reader.over_limit.is_some()) {
+                    return ControlFlow::Break(());
+                }
             }
             Output::Stderr(bytes) => {
                 self.errors.extend_from_slice(bytes);
                 let over = self.errors.len().saturating_sub(MAX_STDERR_BYTES);
                 self.errors.drain(..over);
-                bytes
+                show_last_line(bytes, &*activity);
             }
-        };
-        if let Some(line) =
-            bytes.split(|byte| *byte == b'\n').rev().find(|line| !line.trim_ascii().is_empty())
-        {
-            (self.context.activity)(String::from_utf8_lossy(&line[..line.len().min(400)]).trim());
-        }
-        // Only standard output goes into the transcript: it is what the contract validates.
-        if let Output::Stdout(bytes) = output
-            && self.context.transcript.write(bytes).is_err()
-        {
-            // The transcript keeps the error, and the worker reports it.
-            return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
+    }
+
+    fn finished(&self) -> bool {
+        matches!(&self.read, Read::Events(reader) if reader.parser.finished())
+    }
+}
+
+/// Passes the last line of some output to progress displays.
+fn show_last_line(bytes: &[u8], activity: &dyn Fn(&str)) {
+    let mut lines = bytes.split(|byte| *byte == b'\n').rev();
+    if let Some(line) = lines.find(|line| !line.trim_ascii().is_empty()) {
+        activity(String::from_utf8_lossy(&line[..line.len().min(400)]).trim());
     }
 }

@@ -3,7 +3,13 @@
 //! redacted in recordings. Other
 //! tables belong to other crates and are ignored here.
 
+mod command;
 mod retry;
+
+pub use command::{
+    CONVERSATION, CommandError, CommandSettings, Condition, ErrorSource, OutputDialect, Pointer,
+    TextSource, TextTake, UsageSource, UsageTake,
+};
 
 use crate::prices::{Price, Prices};
 use crate::redact;
@@ -58,6 +64,8 @@ pub struct Settings {
     pub denied: Option<Denied>,
     /// How often and how long a step waits for the program's service, by kind of failure.
     pub retry: BTreeMap<FailureKind, RetryRule>,
+    /// How a `command:` agent continues a conversation, and what its output means.
+    pub command: CommandSettings,
 }
 
 /// A channel for a result, besides the text.
@@ -199,6 +207,7 @@ impl Settings {
             access: self.access.or(base.access),
             denied: self.denied.or(base.denied),
             retry: retry::merged(self.retry, base.retry),
+            command: self.command.merged_over(base.command),
         }
     }
 
@@ -227,6 +236,7 @@ struct Written {
     access: Option<Access>,
     denied: Option<Denied>,
     retry: retry::Written,
+    command: command::WrittenCommand,
 }
 
 impl Written {
@@ -249,6 +259,14 @@ impl Written {
         if let Some(name) = self.env.keys().find(|name| name.is_empty() || name.contains('=')) {
             return Err((0, format!("sets the variable {name:?}, which is not a valid name")));
         }
+        let misplaced = |pattern: &&String| {
+            let name = pattern.trim_start_matches('!');
+            name.is_empty() || name.contains('=') || name[..name.len() - 1].contains('*')
+        };
+        if let Some(pattern) = self.pass.iter().find(misplaced) {
+            let why = "write the name of a variable, or its beginning and a `*` at the end";
+            return Err((0, format!("has the wrong name {pattern:?} in `pass`; {why}")));
+        }
         Ok(Settings {
             startup: timeout("startup", self.startup)?,
             idle: timeout("idle", self.idle)?,
@@ -264,6 +282,7 @@ impl Written {
             access: self.access,
             denied: self.denied,
             retry: self.retry.validate()?,
+            command: self.command.validate()?,
         })
     }
 }

@@ -89,11 +89,36 @@ impl AgentEnvironment {
         let configured = adapter.configured_variables(&|name| self.variable(name));
         let own = adapter.variables().iter().copied();
         let more = settings.pass.iter().chain(&configured).map(String::as_str);
-        let patterns: Vec<&str> = COMMON.into_iter().chain(own).chain(more).collect();
+        self.matching(&COMMON.into_iter().chain(own).chain(more).collect::<Vec<_>>())
+    }
+
+    /// The variables that a `command:` agent may see: the common ones and those that its settings
+    /// pass on.
+    pub fn visible_to_command(&self, settings: &Settings) -> Vec<(OsString, OsString)> {
+        let more = settings.pass.iter().map(String::as_str);
+        self.matching(&COMMON.into_iter().chain(more).collect::<Vec<_>>())
+    }
+
+    /// The names of the variables that look like credentials and that a `command:` agent does not
+    /// see.
+    pub fn keys_hidden_from_command(&self, settings: &Settings) -> Vec<String> {
+        let more = settings.pass.iter().map(String::as_str);
+        let patterns: Vec<&str> = COMMON.into_iter().chain(more).collect();
+        let names = self.variables.keys().filter_map(|name| name.to_str());
+        let hidden = names.filter(|name| {
+            let is_key =
+                ["_KEY", "_TOKEN", "_SECRET", "_BASE_URL"].iter().any(|end| name.ends_with(end));
+            is_key && !is_visible(name, &patterns) && !settings.env.contains_key(*name)
+        });
+        hidden.map(str::to_owned).collect()
+    }
+
+    /// The variables whose names match the patterns.
+    fn matching(&self, patterns: &[&str]) -> Vec<(OsString, OsString)> {
         let visible = self
             .variables
             .iter()
-            .filter(|(name, _)| name.to_str().is_some_and(|name| is_visible(name, &patterns)));
+            .filter(|(name, _)| name.to_str().is_some_and(|name| is_visible(name, patterns)));
         visible.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 

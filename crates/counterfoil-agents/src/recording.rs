@@ -188,6 +188,14 @@ pub struct Reply {
     pub context: Option<Context>,
 }
 
+impl Reply {
+    /// Whether the output contains events, of which the text is only a part. Only of such a reply
+    /// the exit status is recorded.
+    pub fn has_events(&self) -> bool {
+        self.program.is_some() || self.text.is_some() || self.exit.is_some()
+    }
+}
+
 /// A file of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedFile {

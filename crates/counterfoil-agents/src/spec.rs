@@ -5,6 +5,7 @@ use crate::adapters;
 use crate::agent::Agent;
 use crate::cli_runner::CliAgent;
 use crate::command_agent::CommandAgent;
+use crate::config::CommandError;
 use crate::environment::AgentEnvironment;
 use crate::environment::installed::ProgramError;
 use crate::script_agent::{ScriptAgent, ScriptError};
@@ -49,6 +50,9 @@ pub enum UnavailableAgent {
     /// The program is not installed, does not run, or is too old.
     #[error(transparent)]
     Program(#[from] ProgramError),
+    /// The settings of a command do not fit together.
+    #[error(transparent)]
+    Command(#[from] CommandError),
 }
 
 impl AgentSpec {
@@ -85,7 +89,7 @@ impl AgentSpec {
     /// Whether one agent object serves all agents with this spec. Scripts need it: their replies
     /// have one order.
     pub fn is_shared(&self) -> bool {
-        !matches!(self, Self::Cli(_))
+        matches!(self, Self::Script(_))
     }
 
     /// Creates the agent for the workflow agent `name`. `played` lists the recorded replies that a
@@ -103,8 +107,7 @@ impl AgentSpec {
         Ok(match self {
             Self::Cli(program) => Arc::new(CliAgent::new(program, name, environment)?),
             Self::Command(argv) => {
-                let agent = CommandAgent::new(argv.clone());
-                Arc::new(agent.with_launcher(environment.launcher.clone()))
+                Arc::new(CommandAgent::configured(argv.clone(), name, environment)?)
             }
             Self::Script(file) => {
                 let agent = ScriptAgent::load(&environment.folder.join(file), played)?;

@@ -1,3 +1,4 @@
-//! Agents: adapters over recorded streams.
+//! Agents: adapters over recorded streams, and commands as real processes.
 
 mod agents;
+mod command;

@@ -169,8 +169,14 @@ struct CopiedReply {
 }
 
 impl CopiedReply {
-    /// The recorded output, original or redacted. None if the output is missing.
-    fn output(&self, program: Option<&str>, is_redacted: bool) -> Option<RecordedOutput> {
+    /// The recorded output, original or redacted. None if the output is missing. Of events that no
+    /// adapter reads, the output is the text that was found in them.
+    fn output(
+        &self,
+        program: Option<&str>,
+        has_events: bool,
+        is_redacted: bool,
+    ) -> Option<RecordedOutput> {
         let bytes = |copied: &Option<CopiedFile>| {
             let content = |copied: &CopiedFile| {
                 if is_redacted { copied.redacted.clone() } else { copied.raw.clone() }
@@ -180,13 +186,9 @@ impl CopiedReply {
         let or_empty = |copied: &Option<CopiedFile>| bytes(copied).unwrap_or_default();
         let (prompt, errors) = (or_empty(&self.prompt), or_empty(&self.stderr));
         let submissions = or_empty(&self.submissions);
-        Some(RecordedOutput::from_files(
-            program,
-            bytes(&self.stdout)?,
-            &prompt,
-            &errors,
-            &submissions,
-        ))
+        let stdout = bytes(&self.stdout)?;
+        let output = if program.is_none() && has_events { or_empty(&self.text) } else { stdout };
+        Some(RecordedOutput::from_files(program, output, &prompt, &errors, &submissions))
     }
 }
 
@@ -303,8 +305,10 @@ impl Export {
             attempt.contract.as_ref().and_then(|reference| self.contracts.get(reference));
         let (Some(contract), Some(_)) = (contract, &self.redactor) else { return Ok(()) };
         let replay = |is_redacted: bool| {
-            let outputs: Option<Vec<RecordedOutput>> =
-                files.iter().map(|files| files.output(program, is_redacted)).collect();
+            let replies = attempt.replies.iter().zip(files);
+            let outputs: Option<Vec<RecordedOutput>> = replies
+                .map(|(reply, files)| files.output(program, reply.has_events(), is_redacted))
+                .collect();
             replay_attempt(attempt, Some(contract), &outputs?).ok()
         };
         let (Some((before, _)), Some((after, texts))) = (replay(false), replay(true)) else {

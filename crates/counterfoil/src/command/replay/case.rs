@@ -123,6 +123,12 @@ fn load_attempt(
         let (prompt, errors, submissions) =
             (optional(&reply.prompt)?, optional(&reply.stderr)?, optional(&reply.submissions)?);
         let output = read_part(folder, stdout)?;
+        // Of events that no adapter reads, the text that was found in them is replayed.
+        let output = if reply.program.is_none() && reply.has_events() {
+            optional(&reply.text)?
+        } else {
+            output
+        };
         outputs.push(RecordedOutput::from_files(
             reply.program.as_deref(),
             output,
