@@ -2,6 +2,7 @@
 //! environment variables that each program may see.
 
 pub mod installed;
+mod version;
 
 use crate::adapters::Adapter;
 use crate::config::{Agents, Settings};

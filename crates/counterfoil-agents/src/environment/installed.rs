@@ -1,14 +1,11 @@
 //! Finds the programs of adapters and checks their versions.
 
-use super::AgentEnvironment;
+use super::{AgentEnvironment, version};
 use crate::adapters::Adapter;
 use crate::config::Settings;
 use counterfoil_contract::text::display_path;
-use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// A program that is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,10 +71,6 @@ pub enum ProgramError {
     },
 }
 
-/// How long a program may take to print its version. Some need a second, and many times that on a
-/// busy machine.
-const VERSION_TIMEOUT: Duration = Duration::from_mins(1);
-
 /// Finds the program of an adapter and its version.
 ///
 /// # Errors
@@ -94,7 +87,7 @@ pub fn inspect(
             adapter.version_variables().iter().map(|(name, value)| (name.into(), value.into()));
         let variables: Vec<_> =
             environment.visible_to(adapter, settings).into_iter().chain(set).collect();
-        let output = query_version(&program, &variables)
+        let output = version::query(&program, variables, version::TIMEOUT)
             .map_err(|why| ProgramError::Broken { program: program.clone(), why })?;
         let version = find_version(&output);
         let (oldest, newest) = adapter.versions();
@@ -155,43 +148,6 @@ fn find(
 fn is_program(path: &Path) -> bool {
     std::fs::metadata(path)
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
-/// Runs a program with `--version` and returns its output.
-fn query_version(
-    program: &Path,
-    variables: &[(std::ffi::OsString, std::ffi::OsString)],
-) -> Result<String, String> {
-    let mut command = Command::new(program);
-    command.arg("--version").env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(|error| error.to_string())?;
-    let began = Instant::now();
-    let mut pause = Duration::from_millis(1);
-    let status = loop {
-        match child.try_wait().map_err(|error| error.to_string())? {
-            Some(status) => break status,
-            None if began.elapsed() > VERSION_TIMEOUT => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!(
-                    "it did not print its version within {} s",
-                    VERSION_TIMEOUT.as_secs()
-                ));
-            }
-            None => std::thread::sleep(pause),
-        }
-        pause = (pause * 2).min(Duration::from_millis(50));
-    };
-    let mut output = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
-        let _ = stdout.take(4096).read_to_end(&mut output);
-    }
-    if status.success() {
-        Ok(String::from_utf8_lossy(&output).into_owned())
-    } else {
-        Err(format!("`--version` ended with {status}"))
-    }
 }
 
 /// The version in the output of a program: the first word that looks like one.
