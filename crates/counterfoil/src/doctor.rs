@@ -1,8 +1,10 @@
 //! Checks of the setup: `probe` inspects the machine and the project, `diagnose` derives findings
 //! from what it saw.
 
+mod command_agents;
 mod diagnose;
 mod login;
+mod own_settings;
 mod probe;
 
 pub(crate) use diagnose::diagnose;
@@ -74,6 +76,8 @@ pub(crate) struct Program {
     pub(crate) channels: Vec<&'static str>,
     /// What its agents may do by default; none if it cannot be used.
     pub(crate) permissions: Option<Permissions>,
+    /// What the user's own settings add to its agents or forbid them, a line for each file.
+    pub(crate) settings: Vec<String>,
     /// The command that installs it.
     pub(crate) install: String,
 }

@@ -11,6 +11,7 @@ pub(crate) mod project_file;
 mod suggest;
 mod survey;
 mod toml;
+mod trust;
 
 pub(crate) use change::{FileChange, InitRecord, UndoResult};
 pub(crate) use plan::{Plan, plan};

@@ -21,6 +21,7 @@ mod source;
 mod state_folder;
 mod terminal;
 mod unpack;
+mod user_file;
 
 use clap::Parser;
 use cli::{Cli, Command};

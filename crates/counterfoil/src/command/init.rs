@@ -108,20 +108,30 @@ fn undo(args: &InitArgs, root: &Path, record: &InitRecord, recorded: Option<&str
             }
         }
     }
+    let changed = remaining.iter().filter(|(change, _)| change.is_none()).count();
     // Changes are undone newest first and recorded oldest first.
     let failed: Vec<FileChange> =
         remaining.into_iter().rev().filter_map(|(change, _)| change).collect();
     let is_done = failed.is_empty();
     if is_done {
         remove_record(root, recorded)?;
-        output::write_stderr("everything that init added was removed\n");
+        output::write_stderr(&match changed {
+            0 => "everything that init added was removed\n".to_owned(),
+            1 => "what init added was removed but for one entry that was changed since (above); \
+                  remove it by hand if it is not wanted\n"
+                .to_owned(),
+            more => format!(
+                "what init added was removed but for {more} entries that were changed since (above); \
+                 remove them by hand if they are not wanted\n"
+            ),
+        });
     } else {
         write_record(root, &InitRecord { changes: failed }, recorded)?;
         output::write_stderr(&format!(
             "some changes could not be undone and stay recorded in {RECORD}; the others were removed\n"
         ));
     }
-    Ok(is_done.into())
+    Ok((is_done && changed == 0).into())
 }
 
 /// A file in which changes were undone.

@@ -2,6 +2,7 @@
 
 use super::probe::{CONFIG_FILE, Probe, ProgramProbe};
 use super::{Diagnosis, Finding, Level, Program, State};
+use super::{command_agents, own_settings};
 use counterfoil_agents::adapters::Server;
 use counterfoil_agents::environment::installed::{ProgramError, VersionFit};
 use counterfoil_contract::suggest::did_you_mean;
@@ -24,6 +25,9 @@ pub(crate) fn diagnose(probe: &Probe) -> Diagnosis {
     let mut passed = Vec::new();
     check_config(probe, &agents, &mut findings, &mut passed);
     check_programs(probe, &programs, &agents, &mut findings);
+    let (wrong, runnable) = command_agents::check(&probe.commands);
+    findings.extend(wrong);
+    passed.extend(runnable);
     check_repository(probe, &mut findings, &mut passed);
     check_containment(probe, &mut findings, &mut passed);
     check_interactive_use(probe, &agents, &mut findings, &mut passed);
@@ -88,6 +92,11 @@ fn program_state(probe: &ProgramProbe, needed: bool) -> Program {
         login: probe.login.source.clone(),
         channels: if state.is_usable() { channels.chain(["text"]).collect() } else { Vec::new() },
         permissions: state.is_usable().then_some(probe.permissions),
+        settings: if state.is_usable() {
+            own_settings::lines(probe.name, &probe.settings)
+        } else {
+            Vec::new()
+        },
         install: probe.install.to_owned(),
     }
 }
@@ -184,7 +193,10 @@ fn check_programs(
         if program.state.is_usable() && program.login.is_none() {
             add(
                 Level::Warn,
-                "no credentials were found; it may still be logged in".to_owned(),
+                match &probe.login.insufficient {
+                    Some(why) => why.clone(),
+                    None => "no credentials were found; it may still be logged in".to_owned(),
+                },
                 probe.login.instructions.to_owned(),
             );
         }

@@ -2,12 +2,16 @@
 
 use super::Permissions;
 use super::login::{self, Login};
+use super::own_settings::{Owner, SettingsFile};
 use crate::init::{FileState, Subagents, file_state, find_on_path, subagents};
-use crate::{project, state_folder};
+use crate::{project, state_folder, user_file};
 use counterfoil_agents::adapters::{Adapter, Server, adapters};
+use counterfoil_agents::command_agent::program_name;
+use counterfoil_agents::config::Settings;
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_agents::environment::installed;
 use counterfoil_agents::environment::installed::{Installed, ProgramError};
+use counterfoil_agents::spec::AgentSpec;
 use counterfoil_contract::text::display_path;
 use counterfoil_engine::config::{Channel, Config, FILE};
 use counterfoil_flow::Access;
@@ -15,6 +19,7 @@ use counterfoil_process::contain::{Availability, Launcher};
 use counterfoil_process::{Containment, containment};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +34,8 @@ pub(crate) struct Probe {
     pub(crate) contract_errors: BTreeMap<String, String>,
     /// The supported agent programs.
     pub(crate) programs: Vec<ProgramProbe>,
+    /// The `command:` agents that the project configures.
+    pub(crate) commands: Vec<CommandProbe>,
     /// Whether the folder is in a git repository.
     pub(crate) is_repository: bool,
     /// Whether git is on PATH.
@@ -74,6 +81,25 @@ pub(crate) struct ProgramProbe {
     pub(crate) channels: Vec<Channel>,
     /// What agents with each access may do.
     pub(crate) permissions: Permissions,
+    /// The user's own settings of the program.
+    pub(crate) settings: Vec<SettingsFile>,
+}
+
+/// A `command:` agent that the project configures.
+#[derive(Clone, Debug)]
+pub(crate) struct CommandProbe {
+    /// The key of the spec in the configuration.
+    pub(crate) key: String,
+    /// The agent, or `NAME` if the spec is for all.
+    pub(crate) agent: String,
+    /// The command line, or why there is none.
+    pub(crate) argv: Result<Vec<String>, String>,
+    /// Its settings and those of its program.
+    pub(crate) settings: Settings,
+    /// The first program of its command lines that was not found.
+    pub(crate) missing: Option<String>,
+    /// The variables that look like credentials and that it does not see.
+    pub(crate) hidden_keys: Vec<String>,
 }
 
 /// Inspects a project.
@@ -97,7 +123,8 @@ pub(crate) fn probe(repo: &Path) -> Probe {
     Probe {
         repo: repo.to_owned(),
         contract_errors: contract_errors(&effective, &home),
-        programs: programs(&effective, &home),
+        programs: programs(&effective, &home, repo),
+        commands: commands(&effective, repo, path),
         is_repository: project::repository_root(repo).is_some(),
         has_git: find_on_path("git", path).is_some(),
         on_path: find_on_path("counterfoil", path).is_some(),
@@ -124,17 +151,17 @@ pub(crate) fn probe(repo: &Path) -> Probe {
 }
 
 /// Probes all programs in parallel, so that a slow one does not delay the others.
-fn programs(config: &Config, home: &Path) -> Vec<ProgramProbe> {
+fn programs(config: &Config, home: &Path, repo: &Path) -> Vec<ProgramProbe> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = adapters()
             .iter()
-            .map(|adapter| scope.spawn(move || probe_program(*adapter, config, home)))
+            .map(|adapter| scope.spawn(move || probe_program(*adapter, config, home, repo)))
             .collect();
         threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
     })
 }
 
-fn probe_program(adapter: &dyn Adapter, config: &Config, home: &Path) -> ProgramProbe {
+fn probe_program(adapter: &dyn Adapter, config: &Config, home: &Path, repo: &Path) -> ProgramProbe {
     // One for each program: lookups are cached under a lock.
     let mut environment = AgentEnvironment::from_process(config.agents.clone(), None);
     home.clone_into(&mut environment.folder);
@@ -154,7 +181,80 @@ fn probe_program(adapter: &dyn Adapter, config: &Config, home: &Path) -> Program
             read_only: adapter.permissions(Access::ReadOnly),
             workspace_write: adapter.permissions(Access::WorkspaceWrite),
         },
+        settings: settings_files(adapter.name(), &env, repo),
     }
+}
+
+/// The settings files of a program that exist: the user's, and those of the project.
+fn settings_files(
+    program: &str,
+    env: &dyn Fn(&str) -> Option<OsString>,
+    repo: &Path,
+) -> Vec<SettingsFile> {
+    let (folder, file, in_project): (_, _, &[&str]) = match program {
+        "claude" => (
+            user_file::folder(env, "CLAUDE_CONFIG_DIR", ".claude"),
+            "settings.json",
+            &[".claude/settings.json", ".claude/settings.local.json"],
+        ),
+        "codex" => {
+            (user_file::folder(env, "CODEX_HOME", ".codex"), "config.toml", &[".codex/config.toml"])
+        }
+        "gemini" => (user_file::gemini_folder(env), "settings.json", &[".gemini/settings.json"]),
+        _ => return Vec::new(),
+    };
+    let read = |path: &Path| {
+        if program == "codex" { user_file::read_toml(path) } else { user_file::read_json(path) }
+    };
+    let home = env("HOME").map(PathBuf::from);
+    let user = folder.map(|folder| folder.join(file)).and_then(|path| {
+        let name = login::display_path(&path, home.as_deref());
+        Some(SettingsFile { name, of: Owner::User, content: read(&path)? })
+    });
+    let own = in_project.iter().filter_map(|file| {
+        let content = read(&repo.join(file))?;
+        Some(SettingsFile { name: (*file).to_owned(), of: Owner::Project, content })
+    });
+    user.into_iter().chain(own).collect()
+}
+
+/// The `command:` agents that the project configures.
+fn commands(config: &Config, repo: &Path, path: Option<&OsStr>) -> Vec<CommandProbe> {
+    let agents = &config.agents;
+    let named = agents.named.iter().filter_map(|(name, settings)| {
+        Some((format!("agents.{name}.spec"), name.as_str(), settings.spec.as_deref()?))
+    });
+    let rest = agents.rest.as_deref().map(|spec| ("agent".to_owned(), "NAME", spec));
+    let specs = rest.into_iter().chain(named).filter(|(_, _, spec)| spec.starts_with("command:"));
+    let environment = AgentEnvironment::from_process(agents.clone(), None);
+    let probe = |(key, agent, spec): (String, &str, &str)| {
+        let argv = match AgentSpec::parse(spec) {
+            Ok(AgentSpec::Command(argv)) => Ok(argv),
+            Ok(_) => Err("it is not a command".to_owned()),
+            Err(error) => Err(error.to_string()),
+        };
+        let program = argv.as_ref().map_or("", |argv| program_name(argv));
+        let settings = agents.settings(agent, program);
+        let lines = argv.iter().chain(&settings.command.resume);
+        let mut programs = lines.filter_map(|argv| argv.first());
+        // Worktrees have the files of the repository at the same places.
+        let is_missing = |program: &&String| {
+            if program.contains('/') {
+                !repo.join(program.as_str()).exists()
+            } else {
+                find_on_path(program, path).is_none()
+            }
+        };
+        CommandProbe {
+            key,
+            agent: agent.to_owned(),
+            missing: programs.find(is_missing).cloned(),
+            hidden_keys: environment.keys_hidden_from_command(&settings),
+            argv,
+            settings,
+        }
+    };
+    specs.map(probe).collect()
 }
 
 /// The agents whose contract cannot be loaded.

@@ -6,6 +6,7 @@
 use super::json::JsonEntry;
 use super::{json, toml};
 use crate::digest;
+use counterfoil_agents::adapters::Server;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json as literal};
 
@@ -76,7 +77,7 @@ pub(crate) enum UndoResult {
     /// The file is as it was before the change; none means that it did not exist.
     Restored(Option<String>),
     /// The file was edited since. This is its text without the added entries (none if nothing is
-    /// left), and the names of the entries that were changed since and stay.
+    /// left), and what stays of entries that were changed since.
     EntriesRemoved(Option<String>, Vec<String>),
 }
 
@@ -211,7 +212,7 @@ impl FileChange {
         for entry in self.entries.iter().rev() {
             match entry.remove_from(&text) {
                 Some(shorter) => text = shorter,
-                None => modified.extend(entry.name()),
+                None => modified.extend(entry.what_is_left(&text)),
             }
         }
         if text == current {
@@ -263,11 +264,24 @@ impl AddedEntry {
         }
     }
 
-    /// The name under which a changed entry is reported. Comments are not reported.
-    fn name(&self) -> Option<String> {
+    /// What is left of an entry that was changed; none if it was removed.
+    fn what_is_left(&self, text: &str) -> Option<String> {
         match self {
-            Self::Json { path, .. } | Self::Toml { path, .. } => Some(path.join(".")),
-            Self::Lines(_) => None,
+            Self::Json { path, is_item: false, .. } => {
+                json::get(text, path).map(|_| path.join("."))
+            }
+            Self::Json { path, .. } => {
+                // An item has no name: it is ours if it still calls us.
+                let items = json::get(text, path)?;
+                let ours =
+                    items.as_array()?.iter().any(|item| item.to_string().contains(Server::NAME));
+                ours.then(|| path.join("."))
+            }
+            Self::Toml { path, .. } => toml::contains(text, path).then(|| path.join(".")),
+            Self::Lines(lines) => {
+                let left = lines.lines().find(|line| text.lines().any(|other| other == *line));
+                left.map(|line| format!("the comment `{line}`"))
+            }
         }
     }
 }

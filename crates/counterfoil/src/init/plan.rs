@@ -6,8 +6,10 @@ use super::project_file::FileState;
 use super::suggest::{Suggestion, suggest};
 use super::survey::{CLAUDE_SERVERS, CLAUDE_SETTINGS, CODEX_SETTINGS, GEMINI_SETTINGS, Survey};
 use super::toml;
+use super::trust::FolderTrust;
 use crate::project;
 use counterfoil_agents::adapters::Server;
+use counterfoil_contract::text::display_path;
 use counterfoil_engine::config::{Config, FILE};
 use serde_json::{Value, json as literal};
 
@@ -71,6 +73,7 @@ pub(crate) fn plan(survey: &Survey) -> Plan {
     if has(".codex") {
         plan.edit_file(survey, CODEX_SETTINGS, "", |edit, _| add_codex_server(survey, edit));
     }
+    plan.notes.extend(what_must_be_trusted(survey, &plan.files));
     if !plan.files.is_empty() && !survey.on_path {
         plan.notes.push(
             "`counterfoil` is not on PATH, and the added entries call it by that name".to_owned(),
@@ -126,6 +129,50 @@ impl Plan {
             Err(why) => self.notes.push(format!("{file}: {why}")),
         }
     }
+}
+
+/// What a person has to trust before the programs use what is added.
+fn what_must_be_trusted(survey: &Survey, files: &[PlannedFile]) -> Vec<String> {
+    let edits = |names: &[&str]| files.iter().any(|file| names.contains(&file.file));
+    let root = display_path(&survey.trust.root);
+    let mut notes = Vec::new();
+    if edits(&[CLAUDE_SETTINGS, CLAUDE_SERVERS]) {
+        notes.push(format!(
+            "Claude Code asks at its next start here whether to trust the folder and to use the server in \
+             {CLAUDE_SERVERS}; the hooks and the server are off until you agree"
+        ));
+    }
+    let codex = format!("Codex reads {CODEX_SETTINGS} only in projects that it trusts");
+    match survey.trust.codex {
+        _ if !edits(&[CODEX_SETTINGS]) => {}
+        FolderTrust::Trusted => {}
+        FolderTrust::Unknown => notes.push(format!(
+            "{codex}: agree when it asks at its next start here, or add [projects.\"{root}\"] with \
+             trust_level = \"trusted\" to its config.toml in your home"
+        )),
+        FolderTrust::Untrusted => notes.push(format!(
+            "{codex}, and its config.toml in your home does not trust this one: set trust_level of \
+             [projects.\"{root}\"] to \"trusted\""
+        )),
+    }
+    if edits(&[GEMINI_SETTINGS]) {
+        let gemini = "Gemini CLI connects to servers only in folders that it trusts";
+        match survey.trust.gemini {
+            FolderTrust::Trusted => {}
+            FolderTrust::Unknown => {
+                notes.push(format!("{gemini}: agree when it asks at its next start here"));
+            }
+            FolderTrust::Untrusted => notes.push(format!(
+                "{gemini}, and it was told not to trust this one: change that with /permissions in it"
+            )),
+        }
+        notes.push(format!(
+            "Gemini CLI asks before each call of the server's tools: allow them when it asks, or add \
+             \"trust\": true to mcpServers.{} in {GEMINI_SETTINGS}",
+            Server::NAME
+        ));
+    }
+    notes
 }
 
 /// Adds the default program and the contracts of agents to the project's configuration.

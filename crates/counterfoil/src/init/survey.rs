@@ -3,6 +3,7 @@
 use super::frontmatter::{self, Frontmatter};
 use super::project_file::{FileState, file_state};
 use super::suggest::AvailableContract;
+use super::trust::{self, Trust};
 use crate::project;
 use counterfoil_engine::config::FILE;
 use std::collections::BTreeMap;
@@ -44,6 +45,8 @@ pub(crate) struct Survey {
     pub(crate) own_contracts: bool,
     /// The configuration files by their paths.
     pub(crate) files: BTreeMap<&'static str, FileState>,
+    /// What Codex and Gemini CLI trust of the project.
+    pub(crate) trust: Trust,
     /// Problems that were found.
     pub(crate) notes: Vec<String>,
 }
@@ -84,6 +87,7 @@ pub(crate) fn survey(root: &Path, path: Option<&OsStr>) -> Survey {
         contracts,
         own_contracts: project::contracts_folder(root).is_some(),
         files: files.into_iter().map(|file| (file, file_state(root, file))).collect(),
+        trust: trust::read(root, &|name| std::env::var_os(name)),
         notes,
     }
 }

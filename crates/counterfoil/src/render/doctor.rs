@@ -66,6 +66,9 @@ fn permissions(diagnosis: &Diagnosis, name_width: usize) -> String {
         for (name, access, words) in accesses {
             let _ = writeln!(text, "  {name:name_width$}  {access:15}  {words}");
         }
+        for line in &program.settings {
+            let _ = writeln!(text, "  {:name_width$}  {:15}  {line}", "", "own settings");
+        }
     }
     if text.is_empty() {
         return text;

@@ -7,6 +7,7 @@ mod answers;
 mod artifacts;
 mod attempts;
 mod checking;
+mod command_agents;
 mod commands;
 mod fans;
 mod known;

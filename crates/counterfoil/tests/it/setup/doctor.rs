@@ -136,7 +136,10 @@ fn the_checks_that_agents_can_run_are_named() {
 fn programs_that_cannot_play() {
     let project = project();
     project.add_program("claude", "echo out of order >&2; exit 3");
-    finds(&project, "warn claude: [project]/bin/claude cannot be run");
+    finds(
+        &project,
+        "warn claude: [project]/bin/claude cannot be run: `--version` ended with exit code 3; it said: out of order",
+    );
     finds(
         &project,
         "fail programs: no supported agent program is installed | install one: `npm install",
@@ -148,6 +151,11 @@ fn programs_that_cannot_play() {
     project.write("repo/counterfoil.toml", "agent = \"codex\"\n");
     finds(&project, "fail codex: the project uses it, but it is not on PATH");
     project.write("repo/counterfoil.toml", "agent = \"command:true\"\n");
+    finds(
+        &project,
+        "fail agent: the project uses `true`, but there is no such program | install it",
+    );
+    project.add_program("true", "exit 0");
     std::fs::remove_file(project.path("bin/claude")).unwrap();
     assert_eq!(findings(&project), Vec::<String>::new(), "somebody else plays");
 }
@@ -267,4 +275,162 @@ fn what_stands_between_people_and_their_contracts() {
         &project,
         "hooks and the MCP server are not set up for interactive use | `counterfoil init`",
     );
+}
+
+#[test]
+fn what_a_broken_program_says_is_quoted_and_not_obeyed() {
+    let project = project();
+    project.add_program(
+        "claude",
+        "printf 'node: bad \\033]0;owned\\007option\\n  at x.js\\n' >&2; exit 9",
+    );
+    for format in ["human", "json"] {
+        let output = doctor(&project).args(["--format", format]).output();
+        assert!(output.stdout.contains("node: bad "), "{}", output.stdout);
+        assert!(output.stdout.contains("option | at x.js"), "{}", output.stdout);
+        assert!(!output.stdout.contains('\u{1b}') && !output.stdout.contains('\u{7}'));
+    }
+}
+
+#[test]
+fn a_program_that_floods_or_leaves_a_child_with_the_pipe_is_not_waited_for() {
+    let project = project();
+    let tools = "PATH=/usr/bin:/bin";
+    project.add_program("claude", &format!("{tools}; while :; do echo flood; done"));
+    project.add_program("codex", &format!("{tools}; sleep 600 & echo codex-cli 0.166.0"));
+    let began = std::time::Instant::now();
+    finds(
+        &project,
+        "cannot be run: `--version` wrote more than 1 MiB and was stopped; it said: flood",
+    );
+    assert_eq!(json(&project).1["programs"][1]["state"], "good");
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_key_that_does_not_log_codex_in_is_told_with_the_way_out() {
+    let project = project();
+    project.add_program("codex", "echo codex-cli 0.166.0");
+    let shown = |variable: &str| {
+        let mut command = doctor(&project);
+        project.snapshot(command.env(variable, "secret-key"))
+    };
+    let alone = shown("OPENAI_API_KEY");
+    assert!(
+        alone.contains("warn codex: OPENAI_API_KEY is set, but that alone does not log it in")
+            && alone.contains("fix: run `printenv OPENAI_API_KEY | codex login --with-api-key`, or set CODEX_API_KEY"),
+        "{alone}"
+    );
+    let own = shown("CODEX_API_KEY");
+    assert!(
+        own.contains("native, submit, text; CODEX_API_KEY") && !own.contains("warn codex"),
+        "{own}"
+    );
+    project.write(
+        "home/.codex/auth.json",
+        "{\"auth_mode\": \"apikey\", \"OPENAI_API_KEY\": \"sk-secret\"}",
+    );
+    let stored = shown("OPENAI_API_KEY");
+    assert!(stored.contains("~/.codex/auth.json") && !stored.contains("warn codex"), "{stored}");
+}
+
+#[test]
+fn what_the_users_own_settings_add_or_forbid_is_said_in_one_line_each() {
+    let project = project();
+    project.add_program("codex", "echo codex-cli 0.166.0");
+    project.add_program("gemini", "echo 0.61.0");
+    for (file, text) in [
+        ("home/.claude/settings.json", "{\"permissions\": {\"deny\": [\"WebFetch\"]}}"),
+        ("repo/.claude/settings.local.json", "{\"permissions\": {\"allow\": [\"Bash(make:*)\"]}}"),
+        (
+            "home/.codex/config.toml",
+            "sandbox_mode = \"danger-full-access\"\n[sandbox_workspace_write]\nnetwork_access = true\n",
+        ),
+        ("repo/.codex/config.toml", "broken = [\n"),
+        ("home/.gemini/settings.json", "{ // mine\n \"tools\": {\"exclude\": [\"glob\"]}}"),
+    ] {
+        project.write(file, text);
+    }
+    let (_, report) = json(&project);
+    let said: Vec<Vec<&str>> = report["programs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|program| {
+            let lines = program["settings"].as_array().unwrap();
+            lines.iter().map(|line| line.as_str().unwrap()).collect()
+        })
+        .collect();
+    assert_eq!(
+        said[0],
+        [
+            "~/.claude/settings.json: denies WebFetch",
+            ".claude/settings.local.json: allows Bash(make:*); not for agents with read-only",
+        ]
+    );
+    assert_eq!(
+        said[1][0],
+        "~/.codex/config.toml: gives agents with workspace-write the network; its sandbox_mode danger-full-access does not count: the access of the agent does"
+    );
+    assert!(
+        said[1][1].starts_with(".codex/config.toml: cannot be read: it is not TOML"),
+        "{said:?}"
+    );
+    assert_eq!(said[2], ["~/.gemini/settings.json: takes away the tools glob"]);
+    let shown = project.snapshot(&mut doctor(&project));
+    assert!(
+        shown.contains("\n          own settings     ~/.claude/settings.json: denies WebFetch\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn agents_that_are_commands_are_checked_too() {
+    let project = project();
+    project.add_program("acme", "exit 0");
+    let passed = |settings: &str| {
+        project.write("repo/counterfoil.toml", settings);
+        let output =
+            doctor(&project).env("ACME_API_KEY", "secret-key").args(["--format", "json"]).output();
+        let report: Value = serde_json::from_str(&output.stdout).unwrap();
+        report["fine"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|line| line.as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let lines = passed("[agents.qa]\nspec = \"command:acme --print\"\n");
+    let expected = "agents.qa.spec: acme, its output is text, repairs run it anew, its usage is not known; \
+                    it sees the common variables, not ACME_API_KEY, ANTHROPIC_API_KEY (`pass`)";
+    assert!(lines.iter().any(|line| line == expected), "{lines:#?}");
+    let lines = passed(
+        "agent = \"command:acme --print\"\n[agents.acme]\npass = [\"*\"]\n[agents.acme.command]\n\
+         output = \"claude-stream-json\"\nresume = \"acme --resume {conversation}\"\n",
+    );
+    let expected = "agent: acme, its output is claude-stream-json, repairs continue its conversation; \
+                    it sees the common variables and *";
+    assert!(lines.iter().any(|line| line == expected), "{lines:#?}");
+    for (settings, expected) in [
+        (
+            "spec = \"command:acme 'x\"\n",
+            "fail agents.qa.spec: 'command:acme 'x' is not an agent: a quote is not closed",
+        ),
+        (
+            "spec = \"command:none\"\n",
+            "fail agents.qa.spec: the project uses `none`, but there is no such program",
+        ),
+        (
+            "spec = \"command:acme\"\ncommand = { resume = \"acme -r {conversation}\" }\n",
+            "fail agents.qa.spec: `resume` has {conversation}, and nothing says which id that is",
+        ),
+        (
+            "spec = \"command:acme\"\ncommand = { resume = \"other -c\" }\n",
+            "fail agents.qa.spec: the project uses `other`, but there is no such program",
+        ),
+        ("command = { output = \"xml\" }\n", "unknown variant `xml`"),
+    ] {
+        project.write("repo/counterfoil.toml", format!("[agents.qa]\n{settings}"));
+        finds(&project, expected);
+    }
 }

@@ -145,8 +145,9 @@ fn a_binding_that_somebody_changed_is_theirs() {
     project.write("repo/counterfoil.toml", text);
     let shown = project.snapshot(&mut init(&project, &["--undo", "--yes"]));
     assert!(
-        shown.starts_with("exit 0\n")
-            && shown.contains("agents.qa.contract was changed since init added it; it stays"),
+        shown.starts_with("exit 1\n")
+            && shown.contains("agents.qa.contract was changed since init added it; it stays")
+            && shown.contains("was removed but for one entry that was changed since"),
         "{shown}"
     );
     assert!(project.read("repo/counterfoil.toml").contains("execution-loop/dod"));
@@ -251,4 +252,101 @@ fn undo_asks_too() {
         "{shown}"
     );
     assert_eq!(read_tree(&project.repo()), after);
+}
+
+#[test]
+fn undo_fails_if_something_stays_and_says_what() {
+    for (file, from, to, stays) in [
+        (
+            ".mcp.json",
+            "\"args\": [\"mcp\"]",
+            "\"args\": [\"mcp\", \"--contract\", \"x\"]",
+            "mcpServers.counterfoil",
+        ),
+        (".claude/settings.json", "\"timeout\": 30", "\"timeout\": 90", "hooks.Stop"),
+        (".codex/config.toml", "[\"mcp\"]", "[\"mcp\", \"-x\"]", "mcp_servers.counterfoil.args"),
+        ("counterfoil.toml", "# contract = \"review", "contract = \"review", "the comment `# "),
+    ] {
+        let project = claude_project();
+        project.write("repo/.codex/config.toml", "");
+        assert_eq!(code(&mut init(&project, &["--yes"])), 0);
+        let text = project.read(&format!("repo/{file}"));
+        assert!(text.contains(from), "{file} has no {from}:\n{text}");
+        project.write(&format!("repo/{file}"), text.replacen(from, to, 1));
+        let shown = project.snapshot(&mut init(&project, &["--undo", "--yes"]));
+        assert!(shown.starts_with("exit 1\n"), "{file}: {shown}");
+        assert!(
+            shown.contains(&format!("note: {file}: {stays}"))
+                && shown.contains("was changed since init added it; it stays"),
+            "{file}: {shown}"
+        );
+        assert!(!shown.contains("everything that init added was removed"), "{file}: {shown}");
+        assert!(project.read(&format!("repo/{file}")).contains(to), "{file}");
+    }
+}
+
+#[test]
+fn undo_succeeds_if_somebody_removed_what_was_added() {
+    let project = claude_project();
+    project.write("repo/.mcp.json", "{\"mcpServers\": {\"mine\": {\"command\": \"x\"}}}\n");
+    assert_eq!(code(&mut init(&project, &["--yes"])), 0);
+    project.write("repo/.mcp.json", "{\"mcpServers\": {\"mine\": {\"command\": \"y\"}}}\n");
+    project.write("repo/.claude/settings.json", "{\"hooks\": {\"Stop\": []}, \"a\": 1}\n");
+    std::fs::remove_file(project.path("repo/counterfoil.toml")).unwrap();
+    let shown = project.snapshot(&mut init(&project, &["--undo", "--yes"]));
+    assert!(shown.starts_with("exit 0\n"), "{shown}");
+    assert!(shown.contains("everything that init added was removed"), "{shown}");
+}
+
+#[test]
+fn what_must_be_trusted_is_said() {
+    let notes = |files: &[(&str, String)]| {
+        let project = claude_project();
+        project.write("repo/.codex/config.toml", "");
+        project.write("repo/.gemini/settings.json", "{}");
+        for (file, text) in files {
+            let root = project.repo().canonicalize().unwrap().display().to_string();
+            project.write(file, text.replace("ROOT", &root));
+        }
+        let shown = project.snapshot(&mut init(&project, &["--yes"]));
+        shown.lines().filter(|line| line.contains("trust")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [claude, codex, gemini, server] = <[String; 4]>::try_from(notes(&[])).unwrap();
+    assert!(
+        claude.contains("Claude Code asks at its next start here whether to trust the folder"),
+        "{claude}"
+    );
+    assert!(
+        codex.contains("Codex reads .codex/config.toml only in projects that it trusts: agree"),
+        "{codex}"
+    );
+    assert!(
+        codex.contains("[projects.\"[project]/repo\"] with trust_level = \"trusted\""),
+        "{codex}"
+    );
+    assert!(
+        gemini.contains("Gemini CLI connects to servers only in folders that it trusts: agree"),
+        "{gemini}"
+    );
+    assert!(
+        server.contains("add \"trust\": true to mcpServers.counterfoil in .gemini/settings.json"),
+        "{server}"
+    );
+    let level = |level: &str| {
+        ("home/.codex/config.toml", format!("[projects.\"ROOT\"]\ntrust_level = \"{level}\"\n"))
+    };
+    let rule =
+        |rule: &str| ("home/.gemini/trustedFolders.json", format!("{{\"ROOT\": \"{rule}\"}}"));
+    let trusted = notes(&[level("trusted"), rule("TRUST_FOLDER")]);
+    assert_eq!(trusted.len(), 2, "{trusted:#?}");
+    let untrusted = notes(&[level("untrusted"), rule("DO_NOT_TRUST")]).join("\n");
+    assert!(
+        untrusted
+            .contains("does not trust this one: set trust_level of [projects.\"[project]/repo\"]"),
+        "{untrusted}"
+    );
+    assert!(
+        untrusted.contains("it was told not to trust this one: change that with /permissions"),
+        "{untrusted}"
+    );
 }

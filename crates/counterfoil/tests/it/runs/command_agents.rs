@@ -1,0 +1,72 @@
+//! Runs with `command:` agents that write events.
+
+use crate::PROGRAM;
+use crate::shell_project::{ShellProject, run_arguments};
+
+/// What opencode is recorded to write, for a first prompt and for one that continues it.
+const AGENT: &str = "cat > prompt-$#
+echo \"{\\\"id\\\": \\\"ses-1\\\", \\\"say\\\": \\\"Let me look.\\\", \\\"m\\\": 1}\"
+if [ \"$1\" = again ]; then say='{\\\"ok\\\": true}'; else say='It is done.'; fi
+echo \"{\\\"id\\\": \\\"ses-1\\\", \\\"say\\\": \\\"$say\\\", \\\"m\\\": 2}\"
+echo '{\"end\": true, \"in\": 100, \"out\": 10, \"usd\": 0.25}'
+";
+
+const SETTINGS: &str = "[agents.worker.command]
+output = \"jsonl\"
+resume = \"sh agent.sh again {conversation}\"
+conversation = \"/id\"
+text = { at = \"/say\", message = \"/m\" }
+done = { \"/end\" = true }
+usage = { take = \"sum\", input = \"/in\", output = \"/out\", cost = \"/usd\" }
+";
+
+#[test]
+fn a_repair_continues_the_conversation_and_everything_is_counted_shown_and_replayed() {
+    let project = ShellProject::with_agent("", AGENT);
+    project.write("counterfoil.toml", SETTINGS);
+    let output = project.run_workflow("flow.yaml", "command:sh agent.sh");
+    output.expect(0, &[]);
+    let report = output.json();
+    assert_eq!(report["outcome"], "done", "{report:#}");
+    let attempt = &report["attempts"][0];
+    assert_eq!(attempt["replies"].as_array().unwrap().len(), 2, "{attempt:#}");
+    for reply in attempt["replies"].as_array().unwrap() {
+        assert_eq!(reply["conversation"], "ses-1", "{reply:#}");
+    }
+    assert_eq!(attempt["usage"]["input_tokens"], 200, "{attempt:#}");
+    assert_eq!(attempt["usage"]["output_tokens"], 20);
+    assert_eq!(attempt["usage"]["cost_usd"], 0.5);
+    // The repair is told what is wrong, and not the task again.
+    let (first, repair) = (project.read_or_empty("prompt-0"), project.read_or_empty("prompt-2"));
+    assert!(first.starts_with("Do the work."), "{first}");
+    assert!(repair.contains("no result") && !repair.contains("Do the work."), "{repair}");
+
+    // A recording has the text beside the events, and is replayed with the same outcome.
+    project.run(&["export", "last", "recording"]).expect(0, &[]);
+    let replayed = project.command_of(PROGRAM, &["replay", "recording"]).output();
+    replayed.expect(0, &[]);
+}
+
+#[test]
+fn settings_that_do_not_fit_are_told_before_the_run_begins() {
+    let project = ShellProject::with_agent("", AGENT);
+    project.write("counterfoil.toml", SETTINGS.replace("conversation = \"/id\"\n", ""));
+    let output = project.run(&run_arguments("flow.yaml", "command:sh agent.sh"));
+    output.expect(2, &["the agent 'worker' cannot be run", "conversation = \"/…\""]);
+    assert_eq!(project.read_or_empty("prompt-0"), "");
+}
+
+#[test]
+fn a_command_sees_no_key_of_ours_unless_it_is_passed_on() {
+    for (settings, expected) in [("", "ok-"), ("[agents.sh]\npass = [\"ACME_*\"]\n", "ok-k")] {
+        let project = ShellProject::with_agent(
+            "",
+            "echo \"ok-$ACME_API_KEY\" > seen; echo '{\"ok\": true}'\n",
+        );
+        project.write("counterfoil.toml", settings);
+        let mut command = project.command(&run_arguments("flow.yaml", "command:sh agent.sh"));
+        let output = command.env("ACME_API_KEY", "k").output();
+        assert_eq!(output.code, Some(0), "{output:?}");
+        assert_eq!(project.read_or_empty("seen").trim(), expected, "{settings}");
+    }
+}
