@@ -57,7 +57,7 @@ fn an_attempt_decides_nothing_however_it_hides() {
         format!("{PROGRAM} cancel {run} --state {state}"),
         format!("{PROGRAM} resume {run} --state {state}"),
         format!("{PROGRAM} undo {run} --state {state}"),
-        format!("{PROGRAM} run flow.yaml --resume-last --agent script:script.yaml"),
+        format!("{PROGRAM} run flow.yaml --resume-last --agent script:script.yaml --state {state}"),
     ];
     for way in ways {
         let told = told_by_agent(&project, &format!("{way} >told 2>&1\necho \"code $?\" >>told"));
