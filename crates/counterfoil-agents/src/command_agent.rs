@@ -2,25 +2,24 @@
 //! standard output, as text or as events.
 
 mod events;
+mod output;
 
 use crate::adapters::{StreamEnd, StreamParser, UsageMeter};
 use crate::agent::{
     Agent, AgentReply, BoxFuture, Prompt, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
 };
 use crate::cli_runner;
-use crate::config::{Agents, CONVERSATION, CommandError, Settings};
+use crate::config::{Agents, CONVERSATION, CommandError, Denied, Settings};
 use crate::environment::AgentEnvironment;
 use crate::line_buffer::{LineBuffer, MAX_LINE_BYTES};
 use crate::termination::{self, tail};
 use counterfoil_contract::render::prompt::Delivery;
-use counterfoil_flow::{AttemptOutcome, Budget, Usage};
+use counterfoil_flow::{AttemptOutcome, Usage};
 use counterfoil_process::contain::Launcher;
-use counterfoil_process::{
-    Cause, ChildSpec, Environment, Exit, Output, OutputSink, Timeouts, supervise,
-};
+use counterfoil_process::{Cause, ChildSpec, Environment, Exit, Timeouts, supervise};
 use events::EventParser;
+use output::{EventReader, OutputCollector, Read};
 use std::ffi::OsString;
-use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 /// A program without an adapter as an agent.
@@ -101,6 +100,7 @@ impl Agent for CommandAgent {
             new_id: uuid::Uuid::now_v7().to_string(),
             conversation: None,
             meter: UsageMeter::default(),
+            cannot_resume: false,
             previous: None,
         })
     }
@@ -119,6 +119,8 @@ struct CommandSession {
     conversation: Option<String>,
     /// The usage before this prompt.
     meter: UsageMeter,
+    /// Whether the program could not continue a conversation that has no id.
+    cannot_resume: bool,
     /// The first prompt and the last reply. They are repeated in the next prompt unless the program
     /// continues the conversation.
     previous: Option<(String, String)>,
@@ -134,9 +136,24 @@ impl Session for CommandSession {
         context: &'a mut PromptContext,
     ) -> BoxFuture<'a, AgentReply> {
         Box::pin(async move {
+            let began = Instant::now();
+            let resumed = self.resume_argv().is_some();
             let full_prompt = self.full_prompt(prompt);
             let first = self.previous.as_ref().map_or(&full_prompt, |(first, _)| first).clone();
-            let reply = self.run(full_prompt, context).await;
+            let mut reply = self.run(full_prompt, context).await;
+            if resumed && let Some(why) = why_not_resumed(&reply, context) {
+                let before = reply.usage;
+                self.forget_conversation();
+                let instead = self.full_prompt(prompt);
+                context.total = context.total.saturating_sub(began.elapsed());
+                reply = self.run(instead.clone(), context).await;
+                let wall_ms = before.wall_ms.saturating_add(reply.usage.wall_ms);
+                reply.usage += before;
+                reply.usage.wall_ms = wall_ms;
+                let note = "its conversation could not be continued, and it was asked anew";
+                reply.details.notes.insert(0, format!("{note}: {why}"));
+                reply.details.sent_instead = Some(instead);
+            }
             // Only the end is repeated, so only the end is kept in memory.
             let start = reply.text.len().saturating_sub(MAX_REPEATED_BYTES);
             let repeated = String::from_utf8_lossy(&reply.text[start..]).into_owned();
@@ -162,12 +179,20 @@ impl CommandSession {
     /// settings say how.
     fn resume_argv(&self) -> Option<Vec<String>> {
         let (_, command) = (self.previous.as_ref()?, &self.agent.settings.command);
-        let resume = command.resume.as_ref()?;
+        let resume = command.resume.as_ref().filter(|_| !self.cannot_resume)?;
         if command.resumes_by_id() {
             Some(with_id(resume, self.conversation.as_deref()?))
         } else {
             Some(resume.clone())
         }
+    }
+
+    /// Goes on without the conversation, which could not be continued.
+    fn forget_conversation(&mut self) {
+        self.conversation = None;
+        self.meter = UsageMeter::default();
+        self.new_id = uuid::Uuid::now_v7().to_string();
+        self.cannot_resume = !self.agent.settings.command.resumes_by_id();
     }
 
     /// The command line of a new conversation, and its id if we choose it.
@@ -245,7 +270,9 @@ impl CommandSession {
             Read::Text { text, .. } => {
                 let status = text_status(cause, exit, clocks, &errors);
                 let notes = self.notes_on_failure(&status, cause);
-                reply(text, began, status, notes)
+                let mut reply = reply(text, began, status, notes);
+                reply.details.conversation.clone_from(&self.conversation);
+                reply
             }
             Read::Events(reader) => {
                 self.reply_of_events(*reader, Ended { cause, exit, clocks, errors, began })
@@ -299,6 +326,7 @@ impl CommandSession {
             events: true,
             errors,
             denied: parsed.denied,
+            denied_fails: self.agent.settings.denied == Some(Denied::Fail),
             conversation: self.conversation.clone(),
             exit: match exit {
                 Exit::Code(code) => Some(code),
@@ -329,6 +357,18 @@ impl CommandSession {
             shown.join(", "),
             program_name(&self.agent.argv)
         )]
+    }
+}
+
+/// Why a conversation could not be continued: the program failed without a word of the agent.
+fn why_not_resumed(reply: &AgentReply, context: &PromptContext) -> Option<String> {
+    match &reply.status {
+        ReplyStatus::Failed { outcome: AttemptOutcome::Agent, reason, .. }
+            if reply.text.trim_ascii().is_empty() && !context.stopped() =>
+        {
+            Some(reason.clone())
+        }
+        _ => None,
     }
 }
 
@@ -384,108 +424,5 @@ fn text_status(cause: Cause, exit: Exit, clocks: Timeouts, errors: &[u8]) -> Rep
             AttemptOutcome::Agent,
             ended(exit) + &termination::stderr_suffix(errors, 400),
         ),
-    }
-}
-
-/// Writes the output of a program to the transcript, and reads it.
-struct OutputCollector<'r> {
-    context: &'r mut PromptContext,
-    read: Read,
-    /// The end of standard error.
-    errors: Vec<u8>,
-}
-
-/// What is kept of standard output.
-enum Read {
-    /// As much of the text as the contract reads.
-    Text { text: Vec<u8>, max_text: usize },
-    /// What its events say.
-    Events(Box<EventReader>),
-}
-
-struct EventReader {
-    parser: EventParser,
-    lines: LineBuffer,
-    /// The usage before this prompt.
-    before: UsageMeter,
-    /// What this prompt may use.
-    budget: Budget,
-    /// Why the program is stopped: it used what it may use, and goes on.
-    over_limit: Option<String>,
-}
-
-impl EventReader {
-    fn push(&mut self, bytes: &[u8], activity: &dyn Fn(&str)) {
-        let Self { parser, lines, before, budget, over_limit } = self;
-        lines.push(bytes, |line| {
-            if over_limit.is_none() && !parser.finished() {
-                *over_limit = exceeded(&parser.meter().since(before), budget);
-            }
-            if let Some(text) = parser.on_line(line) {
-                activity(&text);
-            }
-        });
-        // The last event came together with the one that reached the limit.
-        if self.parser.finished() {
-            self.over_limit = None;
-        }
-    }
-}
-
-/// Which limit was reached.
-fn exceeded(used: &Usage, budget: &Budget) -> Option<String> {
-    let tokens = used.input_tokens.saturating_add(used.output_tokens);
-    if let Some(most) = budget.tokens.filter(|most| tokens >= *most && tokens > 0) {
-        return Some(format!("stopped at its limit: {tokens} of {most} tokens were used"));
-    }
-    let most = budget.cost_usd.filter(|most| used.cost_usd >= *most && used.cost_usd > 0.0)?;
-    Some(format!("stopped at its limit: ${:.2} of ${most:.2} were used", used.cost_usd))
-}
-
-/// How much of the end of standard error is kept.
-const MAX_STDERR_BYTES: usize = 4096;
-
-impl OutputSink for OutputCollector<'_> {
-    fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
-        let activity = self.context.activity.clone();
-        match output {
-            Output::Stdout(bytes) => {
-                match &mut self.read {
-                    Read::Text { text, max_text } => {
-                        let room = max_text.saturating_sub(text.len()).min(bytes.len());
-                        text.extend_from_slice(&bytes[..room]);
-                        show_last_line(bytes, &*activity);
-                    }
-                    Read::Events(reader) => reader.push(bytes, &*activity),
-                }
-                // Only standard output goes into the transcript: it is what the contract validates.
-                if self.context.transcript.write(bytes).is_err() {
-                    // The transcript keeps the error, and the worker reports it.
-                    return ControlFlow::Break(());
-                }
-                if matches!(&self.read, Read::Events(reader) if reader.over_limit.is_some()) {
-                    return ControlFlow::Break(());
-                }
-            }
-            Output::Stderr(bytes) => {
-                self.errors.extend_from_slice(bytes);
-                let over = self.errors.len().saturating_sub(MAX_STDERR_BYTES);
-                self.errors.drain(..over);
-                show_last_line(bytes, &*activity);
-            }
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn finished(&self) -> bool {
-        matches!(&self.read, Read::Events(reader) if reader.parser.finished())
-    }
-}
-
-/// Passes the last line of some output to progress displays.
-fn show_last_line(bytes: &[u8], activity: &dyn Fn(&str)) {
-    let mut lines = bytes.split(|byte| *byte == b'\n').rev();
-    if let Some(line) = lines.find(|line| !line.trim_ascii().is_empty()) {
-        activity(String::from_utf8_lossy(&line[..line.len().min(400)]).trim());
     }
 }

@@ -133,6 +133,41 @@ fn the_last_conversation_may_be_continued_without_an_id() {
     assert!(!program.file("prompt-1").contains("question 0"));
 }
 
+/// As Qwen Code and opencode do with an id that they do not know.
+#[test]
+fn a_conversation_that_cannot_be_continued_is_begun_anew_with_the_last_reply() {
+    let fails = "case \"$*\" in *again*) echo 'No saved session found' >&2; exit 1;; esac";
+    let text = (format!("{fails}; echo answer"), "resume = \"ACME again\"\n".to_owned());
+    let events = (
+        format!("{fails}; echo '{{\"say\": \"answer\", \"id\": \"s1\", \"in\": 7}}'"),
+        "output = \"jsonl\"\ntext = { at = \"/say\" }\nconversation = \"/id\"\nresume = \"ACME again {conversation}\"\n\
+         usage = { take = \"conversation\", input = \"/in\" }\n"
+            .to_owned(),
+    );
+    for (script, settings) in [text, events] {
+        let program = Program::new(&script);
+        let replies = program.ask(&["first"], &format!("[agents.qa.command]\n{settings}"), 2);
+        assert_eq!(replies[1].status, ReplyStatus::Complete, "{settings}");
+        assert!(program.file("args-1").starts_with("again"));
+        assert_eq!(program.file("args-2"), "first\n");
+        let prompt = program.file("prompt-2");
+        assert!(prompt.starts_with("You were asked this:\n\nquestion 0"), "{prompt}");
+        assert!(prompt.contains("You answered this:\n\nanswer") && prompt.contains("question 1"));
+        assert_eq!(replies[1].details.sent_instead.as_deref(), Some(&*prompt));
+        assert_eq!(
+            replies[1].details.notes,
+            ["its conversation could not be continued, and it was asked anew: \
+              the command ended with exit code 1: No saved session found"]
+        );
+        assert_eq!(replies[0].usage.input_tokens, replies[1].usage.input_tokens);
+    }
+    // A program that fails with a word, or both times, is not asked again and again.
+    let failing = Program::new("[ \"$1\" = first ] && echo answer || exit 1; [ $n = 0 ] || exit 2");
+    let replies = failing.ask(&["first"], "[agents.qa.command]\nresume = \"ACME again\"\n", 2);
+    assert_eq!(failure(&replies[1]).0, AttemptOutcome::Agent);
+    assert_eq!(failing.file("args-3"), "");
+}
+
 const JSONL: &str = "[agents.qa.command]\noutput = \"jsonl\"\ntext = { at = \"/say\" }\n";
 
 #[test]
