@@ -3,7 +3,7 @@
 use super::probe::CommandProbe;
 use super::{Finding, Level};
 use counterfoil_agents::command_agent::program_name;
-use counterfoil_agents::config::OutputDialect;
+use counterfoil_agents::config::{OutputDialect, Settings};
 
 /// The most variables that a line names.
 const MAX_NAMED: usize = 5;
@@ -38,9 +38,33 @@ pub(super) fn check(commands: &[CommandProbe]) -> (Vec<Finding>, Vec<String>) {
             );
         } else {
             passed.push(format!("{}: {program}, {}", command.key, words(command)));
+            let ignored = ignored(&command.settings);
+            if !ignored.is_empty() {
+                findings.push(Finding {
+                    level: Level::Warn,
+                    about: command.key.clone(),
+                    message: format!(
+                        "a command does not heed {} of its tables",
+                        ignored.join(", ")
+                    ),
+                    fix: "write what it needs into its command line".to_owned(),
+                });
+            }
         }
     }
     (findings, passed)
+}
+
+/// The keys that mean nothing to a command.
+fn ignored(settings: &Settings) -> Vec<&'static str> {
+    let keys = [
+        ("`program`", settings.program.is_some()),
+        ("`model`", settings.model.is_some()),
+        ("`flags`", !settings.flags.is_empty()),
+        ("`channels`", settings.channels.is_some()),
+        ("`access`", settings.access.is_some()),
+    ];
+    keys.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect()
 }
 
 /// How an agent is run.

@@ -4,6 +4,7 @@ use super::probe::{CONFIG_FILE, Probe, ProgramProbe};
 use super::{Diagnosis, Finding, Level, Program, State};
 use super::{command_agents, own_settings};
 use counterfoil_agents::adapters::Server;
+use counterfoil_agents::config::CommandSettings;
 use counterfoil_agents::environment::installed::{ProgramError, VersionFit};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::display_path;
@@ -124,6 +125,17 @@ fn check_config(
         ));
     }
     let known: Vec<&str> = probe.programs.iter().map(|program| program.name).collect();
+    for name in &known {
+        let settings = agents.named.get(*name);
+        if settings.is_some_and(|settings| settings.command != CommandSettings::default()) {
+            findings.push(finding(
+                Level::Warn,
+                CONFIG_FILE,
+                format!("[agents.{name}.command] means nothing to {name}, whose output is known"),
+                "remove the table; it is for `command:` agents",
+            ));
+        }
+    }
     let specs = agents.named.iter().filter_map(|(name, settings)| {
         Some((format!("agents.{name}.spec"), settings.spec.as_deref()?))
     });

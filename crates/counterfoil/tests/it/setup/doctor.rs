@@ -429,6 +429,14 @@ fn agents_that_are_commands_are_checked_too() {
             "fail agents.qa.spec: the project uses `other`, but there is no such program",
         ),
         ("command = { output = \"xml\" }\n", "unknown variant `xml`"),
+        (
+            "spec = \"command:acme\"\nmodel = \"big\"\nflags = [\"-x\"]\n",
+            "warn agents.qa.spec: a command does not heed `model`, `flags` of its tables | write what it needs",
+        ),
+        (
+            "[agents.claude.command]\nresume = \"claude -c\"\n",
+            "warn counterfoil.toml: [agents.claude.command] means nothing to claude",
+        ),
     ] {
         project.write("repo/counterfoil.toml", format!("[agents.qa]\n{settings}"));
         finds(&project, expected);
