@@ -2,42 +2,38 @@
 //! contains what they share: environment, process, conversation, usage and the server that receives
 //! results.
 
+mod cli_agent;
 mod delivery;
 mod output;
 mod record_watch;
 mod reply_status;
 
+pub use cli_agent::CliAgent;
+use delivery::LastExchange;
 use output::{OutputCollector, SubmissionWatch, supervise_until};
 use record_watch::RecordWatch;
 pub(crate) use reply_status::reply_status;
 
-use crate::adapters::record::{RecordPlace, RecordReader, is_plain};
 use crate::adapters::{
     Adapter, Conversation, ParsedReply, PromptRequest, Server, StreamEnd, UsageMeter, Verdict,
-    adapter,
 };
 use crate::agent::{
-    Agent, AgentReply, BoxFuture, Identity, Prompt, PromptContext, ReplyDetails, ReplyStatus,
-    Session, Task,
+    Agent, AgentReply, BoxFuture, Prompt, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
 };
-use crate::config::{Channel, Denied, Settings};
-use crate::environment::AgentEnvironment;
-use crate::environment::installed::{self, Installed, ProgramError};
+use crate::config::{Channel, Denied};
 use crate::line_buffer::MAX_LINE_BYTES;
-use crate::prices::Prices;
 use crate::submissions::{self, SessionFile, Submission};
 use crate::termination;
 use counterfoil_contract::Contract;
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor;
 use counterfoil_contract::text::display_path;
-use counterfoil_flow::{AttemptOutcome, FailureKind, RetryRule, Usage};
+use counterfoil_flow::{AttemptOutcome, Usage};
 use counterfoil_process::{Cause, ChildSpec, Environment, Exit, Timeouts};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -50,115 +46,6 @@ const DEFAULT_IDLE: Duration = Duration::from_mins(15);
 
 /// How long a record is given to catch up with the events of its program.
 const RECORD_DELAY: Duration = Duration::from_millis(20);
-
-/// A vendor's command-line program as an agent.
-#[derive(Clone)]
-pub struct CliAgent {
-    adapter: &'static dyn Adapter,
-    installed: Installed,
-    settings: Settings,
-    environment: AgentEnvironment,
-}
-
-impl CliAgent {
-    /// Creates the agent `agent` from the program `program`.
-    ///
-    /// # Errors
-    ///
-    /// The program is not installed, does not run, or is too old.
-    pub fn new(
-        program: &str,
-        agent: &str,
-        environment: &AgentEnvironment,
-    ) -> Result<Self, ProgramError> {
-        let Some(adapter) = adapter(program) else {
-            return Err(ProgramError::Missing {
-                name: program.to_owned(),
-                why: "it is unknown".to_owned(),
-                install: String::new(),
-            });
-        };
-        let settings = environment.agents.settings(agent, program);
-        let installed = installed::require(adapter, &settings, environment)?;
-        Ok(Self { adapter, installed, settings, environment: environment.clone() })
-    }
-
-    /// What models cost.
-    fn prices(&self) -> &Prices {
-        &self.environment.agents.prices
-    }
-
-    /// The files in which the program recorded a conversation.
-    fn record_files(&self, conversation: &str, scratch: &Path) -> Vec<PathBuf> {
-        if !is_plain(conversation) {
-            return Vec::new();
-        }
-        let env = |name: &str| self.variable(name);
-        self.adapter.record_files(&RecordPlace { conversation, scratch, env: &env })
-    }
-
-    /// Whether the program still has its record of a conversation.
-    fn has_record(&self, conversation: &str, scratch: &Path) -> bool {
-        !self.record_files(conversation, scratch).is_empty()
-    }
-
-    /// A variable of the program's environment. The configured ones override those that are
-    /// inherited.
-    fn variable(&self, name: &str) -> Option<OsString> {
-        let set = self.settings.env.get(name).map(OsString::from);
-        set.or_else(|| self.environment.variable(name))
-    }
-}
-
-impl Agent for CliAgent {
-    fn open(&self, task: Task) -> Box<dyn Session> {
-        Box::new(CliSession::new(self.clone(), task))
-    }
-
-    fn identity(&self) -> Identity {
-        Identity { model: self.settings.model.clone(), version: self.installed.version.clone() }
-    }
-
-    fn timeout(&self) -> Option<Duration> {
-        self.settings.timeout
-    }
-
-    fn unknown_cost(&self) -> Option<String> {
-        let name = self.adapter.name();
-        let configured = || self.adapter.configured_model(&|name| self.variable(name));
-        let model = self.settings.model.clone().or_else(configured);
-        match model {
-            _ if self.adapter.reports_cost() => None,
-            None => Some(format!(
-                "{name} reports only tokens, and its model is not known before it starts; set \
-                 `model` in [agents.{name}]"
-            )),
-            Some(model) if self.prices().of(&model).is_none() => Some(format!(
-                "{name} reports only tokens, and there is no price for {model}; set it as \
-                 [prices.\"{model}\"] in counterfoil.toml"
-            )),
-            Some(_) => None,
-        }
-    }
-
-    fn retry(&self) -> BTreeMap<FailureKind, RetryRule> {
-        self.settings.retry.clone()
-    }
-
-    fn recorded_usage(&self, conversation: &str, scratch: &Path) -> Option<Usage> {
-        let files = self.record_files(conversation, scratch);
-        let mut reader = RecordReader::new(self.adapter.record_parser());
-        let record = (!files.is_empty()).then(|| reader.read(files))?;
-        let cost_usd = self.prices().cost(&record.used_by_model()).unwrap_or_default();
-        let used = record.used();
-        let (input_tokens, output_tokens) = (used.input, used.output);
-        Some(Usage { input_tokens, output_tokens, cost_usd, wall_ms: 0 })
-    }
-
-    fn has_tools(&self) -> bool {
-        self.environment.executable.is_some() && self.settings.channels().contains(&Channel::Submit)
-    }
-}
 
 /// A conversation with a program, one process for each prompt.
 struct CliSession {
@@ -181,6 +68,8 @@ struct CliSession {
     continues: bool,
     /// The usage before this prompt.
     meter: UsageMeter,
+    /// What is repeated if the conversation cannot be continued.
+    last_exchange: LastExchange,
 }
 
 impl CliSession {
@@ -200,6 +89,7 @@ impl CliSession {
             nothing_submitted: false,
             submissions,
             read_offset: 0,
+            last_exchange: LastExchange::default(),
         }
     }
 
@@ -462,20 +352,21 @@ impl Session for CliSession {
         Box::pin(async move {
             let began = Instant::now();
             let full_prompt = self.full_prompt(prompt);
-            let continued = std::mem::take(&mut self.continues);
+            let is_resumed = self.conversation.is_some();
+            self.continues = false;
             let mut reply = self.run_process(&full_prompt, context, context.total).await;
             let mut usage = self.usage_since_last(&reply);
             let mut notes: Vec<String> = self.schema_note.take().into_iter().collect();
             let mut sent_instead = None;
-            if continued && reply.did_nothing() {
+            if is_resumed && reply.did_nothing() {
                 notes.push(format!(
-                    "its conversation could not be continued, and the task was given to a new one: {}",
+                    "its conversation could not be continued, and it was asked anew: {}",
                     reply.reason()
                 ));
                 self.conversation = None;
                 self.meter = UsageMeter::default();
                 let left = context.total.saturating_sub(began.elapsed());
-                let full_prompt = sent_instead.insert(self.full_prompt(prompt));
+                let full_prompt = sent_instead.insert(self.anew(prompt));
                 reply = self.run_process(full_prompt, context, left).await;
                 usage += self.usage_since_last(&reply);
             }
@@ -503,6 +394,8 @@ impl Session for CliSession {
                 })
                 .flatten();
             let messages = reply.parsed.messages().map(String::into_bytes);
+            let (said, asked) = (&reply.parsed.text, sent_instead.as_ref().unwrap_or(&full_prompt));
+            self.last_exchange.remember(asked, said);
             AgentReply {
                 text: reply.parsed.text.into_bytes(),
                 usage,

@@ -9,16 +9,17 @@ use crate::agent::{
     Agent, AgentReply, BoxFuture, Prompt, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
 };
 use crate::cli_runner;
-use crate::config::{Agents, CONVERSATION, CommandError, Denied, Settings};
+use crate::config::{Agents, CONVERSATION, CommandError, Denied, OutputDialect, Settings};
 use crate::environment::AgentEnvironment;
 use crate::line_buffer::{LineBuffer, MAX_LINE_BYTES};
 use crate::termination::{self, tail};
 use counterfoil_contract::render::prompt::Delivery;
-use counterfoil_flow::{AttemptOutcome, Usage};
+use counterfoil_flow::{AttemptOutcome, FailureKind, RetryRule, Usage};
 use counterfoil_process::contain::Launcher;
 use counterfoil_process::{Cause, ChildSpec, Environment, Exit, Timeouts, supervise};
 use events::EventParser;
 use output::{EventReader, OutputCollector, Read};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
@@ -90,7 +91,18 @@ pub fn program_name(argv: &[String]) -> &str {
 
 impl Agent for CommandAgent {
     fn unknown_cost(&self) -> Option<String> {
-        Some("its program does not report what it uses".to_owned())
+        let command = &self.settings.command;
+        let reports_cost = command.output == Some(OutputDialect::ClaudeStreamJson)
+            || command.usage.as_ref().is_some_and(|usage| !usage.cost.is_empty());
+        (!reports_cost).then(|| {
+            "its settings do not say where its program reports the cost (`usage.cost` in \
+             [agents.NAME.command])"
+                .to_owned()
+        })
+    }
+
+    fn retry(&self) -> BTreeMap<FailureKind, RetryRule> {
+        self.settings.retry.clone()
     }
 
     fn open(&self, task: Task) -> Box<dyn Session> {

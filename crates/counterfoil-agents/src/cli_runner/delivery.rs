@@ -95,6 +95,41 @@ impl CliSession {
     }
 }
 
+/// What an agent was asked first and what it said last. A new conversation knows neither.
+#[derive(Default)]
+pub(super) struct LastExchange {
+    first: Option<String>,
+    reply: String,
+}
+
+impl LastExchange {
+    /// How much of the end of a reply is repeated. The result is usually at the end.
+    const MAX_REPEATED_BYTES: usize = 60_000;
+
+    pub(super) fn remember(&mut self, asked: &str, reply: &str) {
+        self.first.get_or_insert_with(|| asked.to_owned());
+        let start = reply.floor_char_boundary(reply.len().saturating_sub(Self::MAX_REPEATED_BYTES));
+        reply[start..].clone_into(&mut self.reply);
+    }
+}
+
+impl CliSession {
+    /// The text of a prompt for a new conversation: with the first prompt and the last reply, if there
+    /// were any.
+    pub(super) fn anew(&self, prompt: &Prompt) -> String {
+        let text = self.prompt_text(prompt);
+        let LastExchange { first, reply } = &self.last_exchange;
+        match first {
+            Some(first) => {
+                format!(
+                    "You were asked this:\n\n{first}\n\nYou answered this:\n\n{reply}\n\n{text}"
+                )
+            }
+            None => text,
+        }
+    }
+}
+
 /// The instructions on the tool that runs checks.
 fn check_instructions(checks: &CheckService) -> String {
     let names: Vec<String> = checks.names.iter().map(|name| format!("`{name}`")).collect();

@@ -1,10 +1,13 @@
 //! The runner creates the home overlay of an adapter.
 
 use super::*;
+use crate::adapters::adapter;
 use crate::adapters::home_overlay::HomeOverlay;
-use crate::adapters::record::RecordParser;
+use crate::adapters::record::{RecordParser, RecordPlace};
 use crate::adapters::{Call, StreamParser};
-use crate::environment::installed::VersionFit;
+use crate::config::Settings;
+use crate::environment::AgentEnvironment;
+use crate::environment::installed::{Installed, VersionFit};
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_contract::{Contract, Definition, Framing};
 use counterfoil_flow::Access;

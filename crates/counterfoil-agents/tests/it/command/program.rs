@@ -92,18 +92,21 @@ impl Program {
             startup: None,
             idle: None,
             checks: None,
+            earlier: None,
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (_keep, stop) = watch::channel(StopRequest::None);
         let ask = |n: usize| {
-            let message = Message::Task(format!("question {n}"));
+            let message = Message::Task { task: format!("question {n}"), earlier: None };
             let prompt = Prompt { contract: contract.clone(), message };
             let mut context = PromptContext {
                 stop: stop.clone(),
                 total: Duration::from_mins(1),
                 budget: self.budget.clone(),
                 transcript: Box::new(Forgotten),
+                conversation: Arc::new(|_| {}),
                 activity: Arc::new(|_| {}),
+                progress: Arc::new(|_| {}),
             };
             runtime.block_on(session.ask(&prompt, &mut context))
         };

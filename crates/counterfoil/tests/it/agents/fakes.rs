@@ -41,11 +41,12 @@ impl Fake {
     }
 
     fn workflow(&self, keys: &str) {
+        let repairs = if keys.contains("repairs") { "" } else { "repairs: 0, " };
         self.project.write(
             "flow.yaml",
             format!(
                 "workflow: one\n\
-                 agents: {{ worker: {{ contract: acme/ok, prompt: prompts/work.md, repairs: 0, {keys} }} }}\n\
+                 agents: {{ worker: {{ contract: acme/ok, prompt: prompts/work.md, {repairs}{keys} }} }}\n\
                  contracts: [contracts]\n\
                  start: work\n\
                  states:\n\
@@ -273,4 +274,24 @@ fn unknown_keys_of_the_settings_are_refused_with_their_line() {
     fake.project.write("counterfoil.toml", "[agents.worker]\nspec = \"claud\"\n");
     let output = fake.project.run(&["run", "repo/flow.yaml"]);
     output.expect(2, &["'claud' is not an agent", "did you mean 'claude'"]);
+}
+
+/// It does not know its conversation any more, so it is asked anew with what it said.
+#[test]
+fn one_that_forgot_its_conversation_is_asked_anew_with_its_last_reply() {
+    let fake = Fake::new(&format!(
+        "case \"$*\" in *--resume*) echo 'No conversation found with session ID: s-1' >&2; exit 1;; esac\n\
+         asked=$(cat)\n\
+         case \"$asked\" in\n\
+         *'You answered this:'*'All is watered.'*) {};;\n\
+         *) {};;\n\
+         esac",
+        format_args!("{}\n", says(&result(GOOD))),
+        format_args!("{}\n", says(&result("All is watered."))),
+    ));
+    fake.workflow("repairs: 1");
+    let attempt = fake.accepted();
+    assert_eq!(attempt["repairs_asked"], 1);
+    let notes = attempt["replies"][1]["notes"].to_string();
+    assert!(notes.contains("could not be continued, and it was asked anew"), "{notes}");
 }
