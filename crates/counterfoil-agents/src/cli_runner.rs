@@ -10,6 +10,7 @@ mod reply_status;
 
 pub use cli_agent::CliAgent;
 use delivery::LastExchange;
+pub(crate) use delivery::check_instructions;
 use output::{OutputCollector, SubmissionWatch, supervise_until};
 use record_watch::RecordWatch;
 pub(crate) use reply_status::reply_status;

@@ -70,6 +70,20 @@ const COMMON: [&str; 35] = [
     "RUSTUP_HOME",
 ];
 
+/// All variables but the marks of agents' sessions.
+const SESSION_MARKS: [&str; 10] = [
+    "*",
+    "!CLAUDECODE*",
+    "!CLAUDE_CODE_ENTRYPOINT",
+    "!CLAUDE_CODE_SESSION*",
+    "!CLAUDE_CODE_SSE_PORT",
+    "!CODEX_SANDBOX*",
+    "!CODEX_THREAD_ID",
+    "!GEMINI_CLI",
+    "!OPENCODE",
+    "!QWEN_CODE",
+];
+
 impl AgentEnvironment {
     /// Creates an environment with the variables of this process.
     pub fn from_process(agents: Agents, executable: Option<PathBuf>) -> Self {
@@ -120,6 +134,19 @@ impl AgentEnvironment {
             .variables
             .iter()
             .filter(|(name, _)| name.to_str().is_some_and(|name| is_visible(name, patterns)));
+        visible.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// The variables that a program without an adapter may see: all but those by which an agent marks
+    /// what it starts. A program that finds them takes itself for a part of that agent's session.
+    pub fn visible_to_others(&self, settings: &Settings) -> Vec<(OsString, OsString)> {
+        let more = settings.pass.iter().map(String::as_str);
+        let patterns: Vec<&str> = SESSION_MARKS.into_iter().chain(more).collect();
+        let is_mark = |name: &str| !is_visible(name, &patterns);
+        let visible = self
+            .variables
+            .iter()
+            .filter(|(name, _)| name.to_str().is_none_or(|name| !is_mark(name)));
         visible.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 

@@ -4,6 +4,7 @@
 //! To add a vendor's command-line program, add a module to `adapters/`, implement
 //! [`adapters::Adapter`] in it and list it in [`adapters::adapters`].
 
+pub mod acp;
 pub mod adapters;
 pub mod agent;
 pub mod assignment;

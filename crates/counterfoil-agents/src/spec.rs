@@ -1,6 +1,7 @@
 //! Agent specs: the short texts, such as `claude` or `script:FILE`, that select the program behind
 //! an agent.
 
+use crate::acp::AcpAgent;
 use crate::adapters;
 use crate::agent::Agent;
 use crate::cli_runner::CliAgent;
@@ -17,6 +18,8 @@ use std::sync::Arc;
 pub enum AgentSpec {
     /// A program with an adapter, by its name.
     Cli(&'static str),
+    /// `acp:CMDLINE`
+    Acp(Vec<String>),
     /// `command:CMDLINE`
     Command(Vec<String>),
     /// `script:FILE`
@@ -26,7 +29,7 @@ pub enum AgentSpec {
 /// A text that is not a valid agent spec.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{spec}' is not an agent: {why}; write {}command:CMDLINE or script:FILE",
+    "'{spec}' is not an agent: {why}; write {}acp:CMDLINE, command:CMDLINE or script:FILE",
     known_programs()
 )]
 pub struct SpecError {
@@ -67,9 +70,12 @@ impl AgentSpec {
             return Ok(Self::Cli(adapter.name()));
         }
         match text.split_once(':') {
-            Some(("command", line)) => match shlex::split(line) {
+            Some((kind @ ("acp" | "command"), line)) => match shlex::split(line) {
                 None => Err(wrong("a quote is not closed")),
-                Some(argv) if argv.is_empty() => Err(wrong("the program is missing")),
+                Some(argv) if argv.first().is_none_or(String::is_empty) => {
+                    Err(wrong("the program is missing"))
+                }
+                Some(argv) if kind == "acp" => Ok(Self::Acp(argv)),
                 Some(argv) => Ok(Self::Command(argv)),
             },
             Some(("script", "")) => Err(wrong("the file is missing")),
@@ -79,7 +85,7 @@ impl AgentSpec {
                 let names = adapters::adapters().iter().map(|adapter| adapter.name());
                 let suggestion = counterfoil_contract::suggest::did_you_mean(
                     kind,
-                    names.chain(["command", "script"]),
+                    names.chain(["acp", "command", "script"]),
                 );
                 Err(wrong(&suggestion.unwrap_or_else(|| format!("'{kind}' is unknown"))))
             }
@@ -87,7 +93,7 @@ impl AgentSpec {
     }
 
     /// Whether one agent object serves all agents with this spec. Scripts need it: their replies
-    /// have one order.
+    /// have one order. Programs with settings have their own for each agent.
     pub fn is_shared(&self) -> bool {
         matches!(self, Self::Script(_))
     }
@@ -106,6 +112,7 @@ impl AgentSpec {
     ) -> Result<Arc<dyn Agent>, UnavailableAgent> {
         Ok(match self {
             Self::Cli(program) => Arc::new(CliAgent::new(program, name, environment)?),
+            Self::Acp(argv) => Arc::new(AcpAgent::new(argv.clone(), name, environment)),
             Self::Command(argv) => {
                 Arc::new(CommandAgent::configured(argv.clone(), name, environment)?)
             }

@@ -476,7 +476,7 @@ fn files(number: u64) -> String {
 /// A short name for an assigned program: the program of a command line, or `script`.
 pub fn program_name(spec: &str) -> String {
     match AgentSpec::parse(spec) {
-        Ok(AgentSpec::Command(argv)) => {
+        Ok(AgentSpec::Acp(argv) | AgentSpec::Command(argv)) => {
             let program = argv.first().map(String::as_str).unwrap_or_default();
             let name = program.rsplit('/').find(|part| !part.is_empty());
             name.unwrap_or("command").to_owned()

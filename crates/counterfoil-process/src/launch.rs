@@ -81,7 +81,10 @@ pub enum SpawnError {
 }
 
 /// Starts the child in its own session and returns it with the name of its program.
-pub(super) fn launch(spec: &ChildSpec) -> Result<(Box<dyn ChildWrapper>, String), SpawnError> {
+pub(super) fn launch(
+    spec: &ChildSpec,
+    stdin: Stdio,
+) -> Result<(Box<dyn ChildWrapper>, String), SpawnError> {
     let Some((program, arguments)) = spec.argv.split_first() else {
         return Err(SpawnError::NoProgram);
     };
@@ -101,7 +104,6 @@ pub(super) fn launch(spec: &ChildSpec) -> Result<(Box<dyn ChildWrapper>, String)
         command
             .envs(spec.extra.iter().map(|(name, value)| (name, value)))
             .env(MARKER, &spec.marker);
-        let stdin = if spec.stdin.is_empty() { Stdio::null() } else { Stdio::piped() };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     });
     match command.wrap(KillOnDrop).wrap(ProcessSession).spawn() {

@@ -10,6 +10,7 @@
 
 pub mod contain;
 mod enclosure;
+mod interactive;
 mod launch;
 mod membership;
 mod output_files;
@@ -25,6 +26,7 @@ mod unended;
 mod watchdog;
 
 pub use enclosure::{Enclosure, enclosure};
+pub use interactive::{Exchange, InteractiveChild};
 pub use launch::SpawnError;
 pub use output_files::output_files;
 pub use platform::{ProcessLife, boot_id, process_life, process_namespace, program_name};
@@ -35,6 +37,7 @@ pub use watchdog::{own_marker, start_watchdog, watch, watch_with};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -231,8 +234,10 @@ pub async fn supervise(
     stop: watch::Receiver<StopRequest>,
 ) -> Result<ChildOutcome, SpawnError> {
     platform::adopt_orphans();
-    let (child, program, tree) = process_tree::start(&spec.marker, || launch::launch(&spec))?;
-    run::ChildRun::new(child, program, tree, spec).finish(sink, stop).await
+    let stdin = if spec.stdin.is_empty() { Stdio::null() } else { Stdio::piped() };
+    let (child, program, tree) =
+        process_tree::start(&spec.marker, || launch::launch(&spec, stdin))?;
+    run::ChildRun::new(child, program, tree, spec, None).finish(sink, stop).await
 }
 
 /// Ends every process of this user whose environment carries exactly this marker, and all their

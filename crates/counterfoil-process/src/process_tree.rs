@@ -18,6 +18,9 @@ const MAX_WAIT: Duration = Duration::from_millis(10);
 /// How often to scan again when no process was found but some came and went during the scan.
 const MAX_UNSETTLED_SCANS: u32 = 3;
 
+/// The most rounds in which a tree is suspended.
+const MAX_SUSPEND_ROUNDS: u32 = 50;
+
 /// How long a swept process may take to exit after SIGTERM.
 const SWEEP_GRACE: Duration = Duration::from_secs(1);
 
@@ -53,6 +56,38 @@ impl ProcessTree {
     /// Sends SIGTERM to each process that has not received it yet. How many are alive.
     pub(super) fn terminate(&mut self) -> usize {
         self.scan_with(Some(Signal::TERM))
+    }
+
+    /// Suspends all processes. In rounds, since a process can start another one before the signal
+    /// reaches it.
+    pub(super) fn suspend(&mut self) {
+        let mut before = None;
+        for _ in 0..MAX_SUSPEND_ROUNDS {
+            let ScanResult { alive, settled } = self.processes.scan(Some(Signal::STOP));
+            self.watched.knows(self.processes.known());
+            if settled && before == Some(alive) {
+                return;
+            }
+            before = Some(alive);
+        }
+        tracing::warn!(
+            "processes of an agent were still starting others while they were suspended"
+        );
+    }
+
+    /// Lets suspended processes go on.
+    pub(super) fn resume(&mut self) {
+        self.scan_with(Some(Signal::CONT));
+    }
+
+    /// Sends SIGTERM and waits until no process is left, or until the grace period is over. Suspended
+    /// processes go on, to receive it.
+    pub(super) fn terminate_now(&mut self, grace: Duration) {
+        if !self.cleared {
+            self.terminate();
+            self.resume();
+            terminate(&mut self.processes, grace);
+        }
     }
 
     /// Records the processes of the tree and reaps the dead. How many are alive.
@@ -125,7 +160,7 @@ pub(super) fn sweep(marker: &str) -> usize {
     if !processes.may_exist() {
         return 0;
     }
-    terminate(&mut processes);
+    terminate(&mut processes, SWEEP_GRACE);
     clear_now(&mut processes);
     processes.killed()
 }
@@ -135,16 +170,16 @@ pub(super) fn sweep(marker: &str) -> usize {
 pub(super) fn end_left(marker: &str, known: &[KnownProcess]) -> usize {
     let mut processes = ProcessSet::for_marker(marker);
     processes.add(known);
-    terminate(&mut processes);
+    terminate(&mut processes, SWEEP_GRACE);
     clear_now(&mut processes);
     processes.killed()
 }
 
 /// Sends SIGTERM and waits for the processes to exit: a killed process, such as git, leaves its
 /// lock files behind.
-fn terminate(processes: &mut ProcessSet) {
+fn terminate(processes: &mut ProcessSet, grace: Duration) {
     let since = Instant::now();
-    while processes.scan(Some(Signal::TERM)).alive > 0 && since.elapsed() < SWEEP_GRACE {
+    while processes.scan(Some(Signal::TERM)).alive > 0 && since.elapsed() < grace {
         std::thread::sleep(MAX_WAIT);
     }
 }

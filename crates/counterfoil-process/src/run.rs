@@ -14,7 +14,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// How often processes are scanned while the child runs. A scan reaps orphans and records
@@ -94,11 +94,12 @@ impl ChildRun {
         program: String,
         tree: ProcessTree,
         spec: ChildSpec,
+        input: Option<mpsc::Receiver<Vec<u8>>>,
     ) -> Self {
         let now = Instant::now();
         let pipes = Pipes::new(child.stdout().take(), child.stderr().take());
         let stdin_writer =
-            child.stdin().take().map(|stdin| Box::pin(write_stdin(stdin, spec.stdin)) as _);
+            child.stdin().take().map(|stdin| Box::pin(write_stdin(stdin, spec.stdin, input)) as _);
         Self {
             tree,
             child,
@@ -121,8 +122,54 @@ impl ChildRun {
     pub(super) async fn finish(
         mut self,
         sink: &mut dyn OutputSink,
-        mut stop: watch::Receiver<StopRequest>,
+        stop: watch::Receiver<StopRequest>,
     ) -> Result<ChildOutcome, SpawnError> {
+        self.run(sink, stop, false).await?;
+        self.clear(sink).await
+    }
+
+    /// Begins an exchange: the child goes on, and the timeouts count from here. The first one has a
+    /// startup timeout.
+    pub(super) fn begin_exchange(&mut self, timeouts: Timeouts, is_first: bool) {
+        let now = Instant::now();
+        self.timeouts = timeouts;
+        self.finishing = None;
+        if !is_first {
+            self.tree.resume();
+            self.started = now;
+            self.last_output = Some(now);
+        }
+    }
+
+    /// Runs until the output is complete, and suspends the child and its descendants then: `None`.
+    /// Otherwise none of them is left.
+    pub(super) async fn exchange(
+        &mut self,
+        sink: &mut dyn OutputSink,
+        stop: watch::Receiver<StopRequest>,
+    ) -> Result<Option<ChildOutcome>, SpawnError> {
+        self.run(sink, stop, true).await?;
+        if self.phase == Phase::Running {
+            self.tree.suspend();
+            return Ok(None);
+        }
+        self.clear(sink).await.map(Some)
+    }
+
+    /// Closes stdin and asks all processes to end. It blocks until they have, or for `grace`.
+    pub(super) fn terminate_now(&mut self, grace: Duration) {
+        self.stdin_writer = None;
+        self.tree.terminate_now(grace);
+    }
+
+    /// Runs until the child is to be cleared away, or until the output is complete if the child is
+    /// left running then.
+    async fn run(
+        &mut self,
+        sink: &mut dyn OutputSink,
+        mut stop: watch::Receiver<StopRequest>,
+        pauses: bool,
+    ) -> Result<(), SpawnError> {
         let mut stop_sender_alive = true;
         let request = *stop.borrow_and_update();
         self.stop(request);
@@ -151,6 +198,9 @@ impl ChildRun {
                     self.last_output = Some(now);
                     match answer {
                         SinkAnswer::Continue => {}
+                        SinkAnswer::Complete if pauses && self.phase == Phase::Running => {
+                            return Ok(());
+                        }
                         SinkAnswer::Complete => self.finishing = Some(now),
                         SinkAnswer::Stop => {
                             self.sink_stopped = true;
@@ -165,7 +215,7 @@ impl ChildRun {
                 self.phase = Phase::Over;
             }
         }
-        self.clear(sink).await
+        Ok(())
     }
 
     /// Waits for the next event. The order matters: output may be endless, so everything that can
@@ -273,7 +323,7 @@ impl ChildRun {
     }
 
     /// Kills the remaining processes and reads the rest of their output.
-    async fn clear(mut self, sink: &mut dyn OutputSink) -> Result<ChildOutcome, SpawnError> {
+    async fn clear(&mut self, sink: &mut dyn OutputSink) -> Result<ChildOutcome, SpawnError> {
         self.tree.clear().await;
         let status = match self.status {
             Some(status) => Some(status),
@@ -319,12 +369,23 @@ fn exit(status: ExitStatus) -> Exit {
     }
 }
 
-/// Writes all bytes to stdin and closes it. A child need not read them.
-async fn write_stdin(mut stdin: ChildStdin, bytes: Vec<u8>) {
-    if let Err(error) = stdin.write_all(&bytes).await
-        && error.kind() != io::ErrorKind::BrokenPipe
-    {
-        tracing::debug!(%error, "writing to the stdin of the child failed");
+/// Writes all bytes to stdin, then those that arrive until nobody can send more, and closes it. A
+/// child need not read them.
+async fn write_stdin(
+    mut stdin: ChildStdin,
+    mut bytes: Vec<u8>,
+    mut input: Option<mpsc::Receiver<Vec<u8>>>,
+) {
+    loop {
+        if let Err(error) = stdin.write_all(&bytes).await {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                tracing::debug!(%error, "writing to the stdin of the child failed");
+            }
+            return;
+        }
+        let Some(input) = &mut input else { return };
+        let Some(next) = input.recv().await else { return };
+        bytes = next;
     }
 }
 

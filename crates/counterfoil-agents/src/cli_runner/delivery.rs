@@ -131,7 +131,7 @@ impl CliSession {
 }
 
 /// The instructions on the tool that runs checks.
-fn check_instructions(checks: &CheckService) -> String {
+pub(crate) fn check_instructions(checks: &CheckService) -> String {
     let names: Vec<String> = checks.names.iter().map(|name| format!("`{name}`")).collect();
     format!(
         "The project has these checks: {}. The tool `{}` (of the server `{}`) runs one of them by its \

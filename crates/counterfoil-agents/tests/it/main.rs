@@ -1,4 +1,6 @@
-//! Agents: adapters over recorded streams, and commands as real processes.
+//! Agents: adapters over recorded streams, commands as real processes, and a scripted agent of the
+//! Agent Client Protocol.
 
+mod acp;
 mod agents;
 mod command;

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 mod finishing;
+mod interactive;
 mod left;
 mod orphans;
 mod sweeping;

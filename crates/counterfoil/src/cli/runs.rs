@@ -116,7 +116,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SEVERITY|never")]
     pub(crate) fail_on: Option<String>,
 
-    /// The program for all agents: claude, codex, gemini, command:CMDLINE or script:FILE; or
+    /// The program for all agents: claude, codex, gemini, acp:CMDLINE, command:CMDLINE or script:FILE; or
     /// NAME=SPEC for one agent [default: as in counterfoil.toml]
     #[arg(long = "agent", value_name = "[NAME=]SPEC")]
     pub(crate) agents: Vec<String>,

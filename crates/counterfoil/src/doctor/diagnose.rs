@@ -140,8 +140,8 @@ fn check_config(
         Some((format!("agents.{name}.spec"), settings.spec.as_deref()?))
     });
     for (key, spec) in specs.chain(agents.rest.as_deref().map(|rest| ("agent".to_owned(), rest))) {
-        let is_known =
-            known.contains(&spec) || spec.starts_with("command:") || spec.starts_with("script:");
+        let is_known = known.contains(&spec)
+            || ["acp:", "command:", "script:"].iter().any(|kind| spec.starts_with(kind));
         if !is_known {
             let hint = did_you_mean(spec, known.iter().copied()).unwrap_or_default();
             findings.push(finding(
@@ -150,7 +150,10 @@ fn check_config(
                 format!("{key} is {spec:?}, which is not a known agent program; {hint}")
                     .trim_end_matches("; ")
                     .to_owned(),
-                format!("use one of {}, command:CMDLINE or script:FILE", known.join(", ")),
+                format!(
+                    "use one of {}, acp:CMDLINE, command:CMDLINE or script:FILE",
+                    known.join(", ")
+                ),
             ));
         }
     }

@@ -12,7 +12,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         String::from_utf8(self.heard.clone()).unwrap()
     }
 

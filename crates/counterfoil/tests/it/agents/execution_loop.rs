@@ -49,11 +49,21 @@ fn three_command_lines_play_the_execution_loop_together() {
 /// Five agents that do what their prompts ask for, in a project whose test has to run: no result is
 /// asked for again, and nothing that they try is denied.
 fn honest_agents_finish_the_execution_loop(cli: VendorCli) {
+    let Some(project) = CliProject::open(cli, &honest_script(cli)) else { return };
+    project.write("counterfoil.toml", "[checks]\ntest = \"sh greet_test.sh\"\n");
+    project.write("greet_test.sh", "[ \"$(sh greet.sh Kim)\" = \"Hello, Kim\" ]\n");
+    project.commit_all("base");
+    let report = project.play_honestly(&["execution-loop", "--task", "Greet people"]);
+    assert_eq!(report["reason"], "Ship it");
+}
+
+/// What such agents do.
+pub(crate) fn honest_script(cli: VendorCli) -> Value {
     let (implement, qa) = ("You implement a task", "You check whether a piece of work meets");
     let (quality, manage) = ("You look at the quality", "You maintain the documents of a task");
     let dod = "You say whether a whole task is complete";
     let check = json!([{"mcp": "run_check", "input": {"name": "test"}}]);
-    let script = json!({"replies": [
+    json!({"replies": [
         {"when": implement, "calls": [{"write": "greet.sh", "content": "echo \"Hello, $1\"\n"}]},
         {"when": implement, "calls": check},
         cli.hand_in(implement, &json!({
@@ -76,11 +86,5 @@ fn honest_agents_finish_the_execution_loop(cli: VendorCli) {
             "summary": {"user_stories_total": 1, "user_stories_done": 1, "phases_total": 1, "phases_done": 1}
         })),
         {"text": "Done.", "repeat": true},
-    ]});
-    let Some(project) = CliProject::open(cli, &script) else { return };
-    project.write("counterfoil.toml", "[checks]\ntest = \"sh greet_test.sh\"\n");
-    project.write("greet_test.sh", "[ \"$(sh greet.sh Kim)\" = \"Hello, Kim\" ]\n");
-    project.commit_all("base");
-    let report = project.play_honestly(&["execution-loop", "--task", "Greet people"]);
-    assert_eq!(report["reason"], "Ship it");
+    ]})
 }

@@ -24,6 +24,8 @@ case $1 in
     program node_modules/@anthropic-ai/claude-code-here-musl/claude "0.0.1 (the wrong one)"
     program node_modules/@anthropic-ai/claude-code-here/claude "CLAUDE (Claude Code)"
     program node_modules/@openai/codex-here/vendor/here/bin/codex "codex-cli CODEX"
+    program node_modules/.bin/claude-agent-acp
+    program node_modules/.bin/codex-acp
     [ "$REGISTRY" = torn ] || program node_modules/.bin/gemini "GEMINI" ;;
 esac
 "#;

@@ -5,6 +5,8 @@ mod mock;
 mod project;
 
 mod accepted;
+mod acp;
+mod acp_scripted;
 mod channels;
 mod checks;
 mod continuing;

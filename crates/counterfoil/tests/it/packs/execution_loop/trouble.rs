@@ -40,7 +40,7 @@ fn a_process_failure_of_one_step_is_retried_and_not_fatal() {
 
 #[test]
 fn a_step_whose_process_fails_again_and_again_ends_the_run_as_failed_by_it() {
-    for (how, tries) in [("agent", 2), ("transport", 4), ("permission", 1)] {
+    for (how, tries) in [("agent", 2), ("transport", 11), ("permission", 1)] {
         let scenario = (0..tries)
             .fold(scenario().implements("2"), |scenario, _| scenario.reply("qa").fails(how));
         let ran = scenario.plays();
