@@ -7,8 +7,8 @@ mod storage;
 
 use budget::{Limit, exceeded_budget, left_of};
 use outcome::{
-    Failure, NextStep, blocking_reason, ended, next_step, permission_denied, rejected, status_name,
-    violation_text,
+    Failure, NextStep, blocking_reason, ended, first_line, next_step, permission_denied, rejected,
+    status_name, violation_text,
 };
 use storage::{store_details, store_prompt, store_reply};
 
@@ -21,9 +21,9 @@ use counterfoil_agents::agent::{
 };
 use counterfoil_agents::check_service::CheckService;
 use counterfoil_agents::result_selection::{ResultCandidates, ResultSelector, SelectedResult};
-use counterfoil_contract::Context;
 use counterfoil_contract::claim::ClaimReport;
 use counterfoil_contract::policy::READER_VERSION;
+use counterfoil_contract::{Context, Status};
 use counterfoil_flow::{
     AgentWork, AttemptOutcome, Budget, ChangedFiles, Ended, Event, Reply, Usage,
 };
@@ -265,6 +265,9 @@ async fn converse(
         status_name(report.status).clone_into(&mut reply.status);
         reply.reader = READER_VERSION;
         reply.codes = report.codes().iter().map(ToString::to_string).collect();
+        if report.status == Status::Absent {
+            reply.said = first_line(&answer.text);
+        }
         reply.why = report.violations.first().map(violation_text).unwrap_or_default();
         let budget_exceeded = input.exceeded_budget(&spent, Limit::Exceeded);
         let read = answer.details.messages.as_ref().filter(|_| read_earlier);

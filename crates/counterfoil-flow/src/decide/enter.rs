@@ -394,10 +394,12 @@ impl Entry<'_> {
         }
         let spec = self.run.agents.get(&dispatch.agent).map(|assigned| &assigned.spec);
         let conversation = self.frame.conversation.as_ref();
-        Some(EarlierAttempt {
+        let conversation = conversation.filter(|past| Some(&past.spec) == spec).cloned();
+        // Whoever changed nothing and said nothing leaves nothing to go on from.
+        (conversation.is_some() || !interruption.left_nothing).then(|| EarlierAttempt {
             reason: interruption.reason.clone(),
             changed: interruption.changed.clone(),
-            conversation: conversation.filter(|past| Some(&past.spec) == spec).cloned(),
+            conversation,
         })
     }
 

@@ -80,3 +80,32 @@ pub(super) fn planned(
         not_before,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_up_to_minutes() {
+        let waits = Waits::after(FailureKind::Transport, RetryRule::default());
+        let all: Vec<u64> = (0..11).map(|done| waits.before(done) / 1000).collect();
+        assert_eq!(all, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+        assert_eq!(waits.until(9), 811_000);
+        assert_eq!(waits.before(u32::MAX), 300_000);
+        let limit = Waits::after(FailureKind::Limit, RetryRule::default());
+        assert_eq!(
+            [limit.before(0), limit.before(1), limit.before(30)],
+            [30_000, 60_000, 3_600_000]
+        );
+        assert_eq!(Waits::after(FailureKind::Agent, RetryRule::default()).before(5), 0);
+    }
+
+    #[test]
+    fn the_user_sets_the_delays() {
+        let rule = RetryRule { times: None, first_ms: Some(200), most_ms: Some(500) };
+        let waits = Waits::after(FailureKind::Transport, rule);
+        assert_eq!([0, 1, 2, 3].map(|done| waits.before(done)), [200, 400, 500, 500]);
+        let huge = RetryRule { times: None, first_ms: Some(u64::MAX), most_ms: Some(u64::MAX) };
+        assert_eq!(Waits::after(FailureKind::Transport, huge).until(99), u64::MAX);
+    }
+}

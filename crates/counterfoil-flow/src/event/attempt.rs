@@ -175,6 +175,9 @@ pub struct Reply {
     /// The first violation, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// The first line of what the agent said instead of a result, if there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub said: String,
     /// The index of the recorded reply, for an agent that replays a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub played: Option<u32>,

@@ -35,7 +35,8 @@ impl RunState {
 
     /// Keeps from where the next attempt goes on after one that was lost.
     pub(super) fn attempt_lost(&mut self, frame: &str, changed: &[String]) {
-        self.interrupt(frame, LOST, changed.iter().take(MAX_CHANGED).cloned().collect());
+        let changed = changed.iter().take(MAX_CHANGED).cloned().collect();
+        self.interrupt(frame, LOST, changed, false);
     }
 
     /// Keeps from where the next attempt goes on, if this one was interrupted.
@@ -52,18 +53,21 @@ impl RunState {
                 let lists = changed.added.iter().chain(&changed.modified).chain(&changed.deleted);
                 lists.chain(changed.renamed.iter().map(|(_, to)| to))
             });
-            self.interrupt(frame, &ended.reason, changed.take(MAX_CHANGED).cloned().collect());
+            let changed = changed.take(MAX_CHANGED).cloned().collect();
+            let seen = ended.changed.as_ref();
+            let left_nothing = seen.is_none_or(|all| all.total == 0 && all.notes.is_empty());
+            self.interrupt(frame, &ended.reason, changed, left_nothing);
         } else if let Some(frame) = self.frames.get_mut(frame) {
             (frame.interruption, frame.conversation) = (None, None);
         }
     }
 
-    fn interrupt(&mut self, id: &str, reason: &str, changed: Vec<String>) {
+    fn interrupt(&mut self, id: &str, reason: &str, changed: Vec<String>, left_nothing: bool) {
         let workspace = self.frames.get(id).and_then(|frame| self.workspace_of(frame));
         let workspace = workspace.map(str::to_owned);
         if let Some(frame) = self.frames.get_mut(id) {
-            frame.interruption =
-                Some(Interruption { reason: reason.to_owned(), changed, workspace });
+            let reason = reason.to_owned();
+            frame.interruption = Some(Interruption { reason, changed, left_nothing, workspace });
         }
     }
 }

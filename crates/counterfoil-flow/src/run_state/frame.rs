@@ -105,6 +105,9 @@ pub struct Interruption {
     /// Files that it changed, as far as known; of many, some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
+    /// Whether it is known that it changed nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left_nothing: bool,
     /// The workspace that it worked in; the repository, if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,

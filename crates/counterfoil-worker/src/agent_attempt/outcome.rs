@@ -3,6 +3,7 @@
 use super::AttemptInput;
 use counterfoil_agents::agent::{AgentReply, Message, ReplyStatus};
 use counterfoil_contract::claim::{ClaimReport, Verdict};
+use counterfoil_contract::text::truncate;
 use counterfoil_contract::{Report, Status, Violation};
 use counterfoil_flow::{AttemptOutcome, Ended, Reply, Usage};
 use serde_json::Value;
@@ -153,4 +154,15 @@ pub(super) fn after_repairs(repairs: u32) -> String {
         1 => " (after 1 repair)".to_owned(),
         more => format!(" (after {more} repairs)"),
     }
+}
+
+/// The most characters of what an agent said instead of a result.
+const MAX_SAID_CHARS: usize = 160;
+
+/// The first line of a text that says something, shortened.
+pub(super) fn first_line(text: &[u8]) -> String {
+    let start = &text[..text.len().min(64 << 10)];
+    let text = String::from_utf8_lossy(start);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    truncate(line, MAX_SAID_CHARS).into_owned()
 }

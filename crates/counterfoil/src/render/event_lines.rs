@@ -341,7 +341,8 @@ impl EventFormatter {
             },
             (other, _) => {
                 self.last_failure = Some((open.path.clone(), ended.reason.clone()));
-                format!("✗ {label}: {}{}", other.name(), reason_suffix(&ended.reason))
+                let said = ended.reply.as_ref().map(said).unwrap_or_default();
+                format!("✗ {label}: {}{}{said}", other.name(), reason_suffix(&ended.reason))
             }
         };
         line + &usage_suffix(&open.usage)
@@ -464,10 +465,18 @@ fn problem(reply: &Reply) -> String {
         format!(" ({})", reply.codes.join(", "))
     };
     match reply.status.as_str() {
-        "absent" => format!("no result found{codes}"),
+        "absent" => format!("no result found{codes}{}", said(reply)),
         _ if reply.why.is_empty() => format!("the result does not satisfy its contract{codes}"),
         _ => format!("{}{codes}", one_line(&reply.why)),
     }
+}
+
+/// What an agent said instead of a result.
+pub(super) fn said(reply: &Reply) -> String {
+    if reply.said.is_empty() {
+        return String::new();
+    }
+    format!("; it said: \"{}\"", one_line(&reply.said))
 }
 
 fn question_line(question: &AskedQuestion) -> String {

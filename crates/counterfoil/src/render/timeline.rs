@@ -6,7 +6,7 @@ use super::event_lines::{EventFormatter, INDENT, OutputMode, guard_values};
 use super::run_summary::{figures, headline, output_file, questions, reopenings};
 use super::text::{one_line, truncate_json};
 use counterfoil_engine::RunReport;
-use counterfoil_engine::ledger::Entry;
+use counterfoil_engine::ledger::{Entry, program_name};
 use counterfoil_flow::{AttemptOutcome, Ended, Event, RunState, TransitionTaken, Workflow};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -50,7 +50,11 @@ impl<'a> Timeline<'a> {
             Event::RepairAsked { reply, .. } => {
                 output_file(self.state, &reply.transcript).into_iter().collect()
             }
-            Event::AttemptEnded(ended) => self.attempt_details(ended, agent.as_deref()),
+            Event::AttemptEnded(ended) => {
+                let program = program_line(ended, agent.as_deref(), run);
+                let details = self.attempt_details(ended, agent.as_deref());
+                program.into_iter().chain(details).collect()
+            }
             Event::TransitionTaken(transition) => transition_details(transition),
             _ => Vec::new(),
         };
@@ -112,6 +116,22 @@ impl<'a> Timeline<'a> {
         lines.extend(reply.and_then(|reply| output_file(self.state, &reply.transcript)));
         lines
     }
+}
+
+/// The program that worked in a conversation: so that one can look at it with the program itself.
+fn program_line(ended: &Ended, agent: Option<&str>, run: &RunState) -> Option<String> {
+    let reply = ended.reply.as_ref()?;
+    let conversation = one_line(reply.conversation.as_ref()?);
+    let assigned = run.agents.get(agent?)?;
+    let version = assigned.version.as_ref().map(|version| format!(" {version}"));
+    let model = assigned.model.as_ref().map(|model| format!(", model {}", one_line(model)));
+    Some(format!(
+        "{}{}{}, result by {}, conversation {conversation}",
+        program_name(&assigned.spec),
+        version.unwrap_or_default(),
+        model.unwrap_or_default(),
+        reply.channel.name(),
+    ))
 }
 
 fn transition_details(transition: &TransitionTaken) -> Vec<String> {

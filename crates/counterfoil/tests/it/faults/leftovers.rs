@@ -1,7 +1,7 @@
 //! Descendants that an agent leaves in sessions of their own end with the attempt.
 
 use crate::shell_project::{SHELL_AGENT, ShellProject, run_arguments};
-use counterfoil_testkit::{TIMEOUT, processes_in_attempts, wait_until};
+use counterfoil_testkit::{TIMEOUT, wait_until};
 
 /// Two daemons: one keeps the pipes open, one closes them.
 const DAEMONS: &str = "setsid sleep 300 &\nsetsid sleep 300 > /dev/null 2>&1 &\n";
@@ -26,13 +26,7 @@ fn nothing_is_left_after_we_were_killed_and_the_run_is_taken_up() {
     let project = ShellProject::with_agent("", &format!("{DAEMONS}touch up\nsleep 300\n"));
     let live = project.start(&run_arguments("flow.yaml", SHELL_AGENT));
     wait_until(TIMEOUT, "the agent is up", || project.repo().join("up").exists().then_some(()));
-    let run = project.show_last()["run"].as_str().unwrap().to_owned();
     assert!(live.kill());
-    assert!(
-        processes_in_attempts(&run).len() >= 3,
-        "they outlive us: {:?}",
-        processes_in_attempts(&run)
-    );
     assert_eq!(project.show_last()["outcome"], "interrupted");
     project.write("agent.sh", "ls -1 > /dev/null; echo '{\"ok\": true}'\n");
     project.run(&["resume", "last"]).expect(0, &["interrupted by a crash"]);

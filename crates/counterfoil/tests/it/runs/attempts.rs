@@ -137,9 +137,10 @@ fn a_broken_connection_is_tried_three_times_more() {
 
 #[test]
 fn a_connection_that_stays_broken_fails_by_transport() {
-    let ran = WorkflowProject::new(&one_step(""), &replies(&["fail: transport"; 5])).run_workflow();
+    let ran =
+        WorkflowProject::new(&one_step(""), &replies(&["fail: transport"; 12])).run_workflow();
     assert_eq!(ran.ended(), ("failed", Some("transport"), 5));
-    assert_eq!(ran.attempts().len(), 4);
+    assert_eq!(ran.attempts().len(), 11);
     assert_eq!(ran.reason(), "the connection failed");
 }
 
