@@ -108,7 +108,9 @@ impl Agents {
         // Without the thread there are no such lines; nothing else depends on it.
         let _ = std::thread::Builder::new().name("progress".to_owned()).spawn(move || {
             while let Some(lines) = due_lines(&agents, interval) {
-                lines.iter().for_each(|line| print(line));
+                for line in &lines {
+                    print(line);
+                }
                 std::thread::sleep(TICK.min(interval));
             }
         });

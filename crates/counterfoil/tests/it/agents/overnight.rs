@@ -44,7 +44,7 @@ fn write_workflow(project: &CliProject) {
         ),
     );
     for part in &parts[..5] {
-        project.write(&format!("prompts/{part}.md"), format!("Do part {part}.\n"));
+        project.write(format!("prompts/{part}.md"), format!("Do part {part}.\n"));
     }
 }
 
