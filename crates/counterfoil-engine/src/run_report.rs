@@ -273,8 +273,9 @@ impl RunReportBuilder {
                     attempt.ended_at = Some(at);
                 }
             }
-            Event::AttemptLost { attempt, .. } => {
+            Event::AttemptLost { attempt, usage, .. } => {
                 if let Some(attempt) = self.attempt(attempt) {
+                    attempt.usage += *usage;
                     attempt.outcome = Some("cancelled".to_owned());
                     "its driver process exited".clone_into(&mut attempt.reason);
                     attempt.ended_at = Some(at);

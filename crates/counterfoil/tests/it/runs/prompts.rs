@@ -112,8 +112,10 @@ fn a_broken_connection_is_not_the_agents_business() {
         GOOD,
     ]);
     let project = WorkflowProject::new(&one_step(""), &script);
+    project.init_git();
     let ran = project.run_workflow();
     assert_eq!(ran.ended(), ("done", None, 0));
+    // Nothing was changed, and that is known: there is nothing to tell.
     let first = project.prompt(&ran, "work_1.1");
     for name in ["work_2.1", "work_3.1"] {
         assert_eq!(project.prompt(&ran, name), first, "{name}");
