@@ -3,6 +3,7 @@
 
 use crate::agents::execution_loop::honest_script;
 use crate::agents::project::{CliProject, RUN_TIMEOUT, VendorCli};
+use crate::agents::{feature_pipeline, review_fix};
 use counterfoil_testkit::{CommandOutput, TestCommand, installed_clis};
 use serde_json::{Value, json};
 
@@ -98,6 +99,22 @@ impl AcpProject {
         let report = output.json();
         self.project.assert_nothing_runs(&report);
         (output, report)
+    }
+
+    /// Runs a pack whose agents do what they are asked to, and asserts that it is done: no result was
+    /// asked for again, and nothing was denied.
+    #[track_caller]
+    fn ends_honestly(&self, what: &[&str]) {
+        let (output, report) = self.run(what);
+        let ended = (output.code, report["outcome"].as_str());
+        assert_eq!(ended, (Some(0), Some("done")), "{}", self.project.describe(&output));
+        for attempt in report["attempts"].as_array().unwrap() {
+            assert_eq!(attempt["repairs_asked"], 0, "{attempt:#}");
+            for reply in attempt["replies"].as_array().unwrap() {
+                assert_eq!(reply["channel"], "submitted", "{attempt:#}");
+                assert!(reply.get("denied").is_none(), "{attempt:#}");
+            }
+        }
     }
 
     /// Runs the workflow and asserts that it is done after one attempt; returns the attempt.
@@ -207,14 +224,24 @@ fn honest_agents_finish_the_execution_loop(program: AcpProgram) {
     project.project.write("counterfoil.toml", "[checks]\ntest = \"sh greet_test.sh\"\n");
     project.project.write("greet_test.sh", "[ \"$(sh greet.sh Kim)\" = \"Hello, Kim\" ]\n");
     project.project.commit_all("base");
-    let (output, report) = project.run(&["execution-loop", "--task", "Greet people"]);
-    let ended = (output.code, report["outcome"].as_str());
-    assert_eq!(ended, (Some(0), Some("done")), "{}", project.project.describe(&output));
-    for attempt in report["attempts"].as_array().unwrap() {
-        assert_eq!(attempt["repairs_asked"], 0, "{attempt:#}");
-        for reply in attempt["replies"].as_array().unwrap() {
-            assert_eq!(reply["channel"], "submitted", "{attempt:#}");
-            assert!(reply.get("denied").is_none(), "{attempt:#}");
-        }
-    }
+    project.ends_honestly(&["execution-loop", "--task", "Greet people"]);
+}
+
+#[test]
+fn honest_agents_build_a_feature() {
+    let program = AcpProgram::Gemini;
+    let script = feature_pipeline::script(program.vendor());
+    let Some(project) = program.project(&script) else { return };
+    feature_pipeline::set_up(&project.project);
+    project.ends_honestly(&["feature-pipeline", "--task", "greet: Greet people"]);
+}
+
+#[test]
+fn honest_agents_review_a_branch_and_fix_it() {
+    let program = AcpProgram::Gemini;
+    let script = review_fix::review_script(program.vendor());
+    let Some(project) = program.project(&script) else { return };
+    review_fix::make_branch(&project.project);
+    project.ends_honestly(&["review-fix"]);
+    review_fix::assert_fixed(&project.project);
 }

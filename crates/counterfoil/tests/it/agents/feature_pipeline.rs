@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 for_each_cli!(honest_agents_build_a_feature);
 
 /// A planner, an executor, a reviewer and a merge gate that do what their prompts ask for.
-fn script(cli: VendorCli) -> Value {
+pub(super) fn script(cli: VendorCli) -> Value {
     let (plan, build) = ("Plan one feature of this project", "Build phase 1 of 1 of the feature");
     let (review, gate) = ("Review the feature `greet`", "You are the last to look at the feature");
     let check = json!([{"mcp": "run_check", "input": {"name": "test"}}]);
@@ -42,12 +42,17 @@ fn script(cli: VendorCli) -> Value {
     ]})
 }
 
-fn honest_agents_build_a_feature(cli: VendorCli) {
-    let Some(project) = CliProject::open(cli, &script(cli)) else { return };
+/// Makes a project whose tests are files.
+pub(super) fn set_up(project: &CliProject) {
     let check =
         "[checks]\ntest = \"for one in *_test.sh; do [ ! -e $one ] || sh $one || exit 1; done\"\n";
     project.write("counterfoil.toml", check);
     project.commit_all("base");
+}
+
+fn honest_agents_build_a_feature(cli: VendorCli) {
+    let Some(project) = CliProject::open(cli, &script(cli)) else { return };
+    set_up(&project);
     project.play_honestly(&["feature-pipeline", "--task", "greet: Greet people"]);
     let files = project.git(&["show", "--name-only", "--format=%s", "HEAD"]);
     let expected = [

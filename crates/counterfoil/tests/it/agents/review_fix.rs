@@ -18,13 +18,18 @@ const TEST_OF_NOBODY: &str = "[ \"$(sh greet.sh)\" = 'Hello, you' ] || exit 1";
 /// A branch with the work in one commit.
 fn open_branch(cli: VendorCli, script: &Value) -> Option<CliProject> {
     let project = CliProject::open(cli, script)?;
+    make_branch(&project);
+    Some(project)
+}
+
+/// Makes that branch in a project.
+pub(super) fn make_branch(project: &CliProject) {
     project.write("counterfoil.toml", "[checks]\ntest = \"sh greet_test.sh\"\n");
     project.commit_all("base");
     project.git(&["switch", "-q", "-c", "greet"]);
     project.write("greet.sh", format!("{GREET}\n"));
     project.write("greet_test.sh", format!("{TEST}\n"));
     project.commit_all("Greet people");
-    Some(project)
 }
 
 /// A call that reads a file, as the command line does it.
@@ -81,7 +86,7 @@ fn assert_check_was_shown(project: &CliProject, status: &str) {
 }
 
 #[track_caller]
-fn assert_fixed(project: &CliProject) {
+pub(super) fn assert_fixed(project: &CliProject) {
     assert_eq!(project.read("greet.sh"), format!("{GREET_FIXED}\n"));
     assert_eq!(project.read("greet_test.sh"), format!("{TEST}\n{TEST_OF_NOBODY}\n"));
     // It is in the working tree, and nothing is committed.
@@ -91,7 +96,7 @@ fn assert_fixed(project: &CliProject) {
 
 /// A reviewer who reads and has the check run, a fixer who changes the code and its test, and the
 /// reviewer once more.
-fn honest_agents_review_a_branch_and_fix_it(cli: VendorCli) {
+pub(super) fn review_script(cli: VendorCli) -> Value {
     let (review, again) = ("You review a change before it is merged", "This is a second look");
     let fix = "A review found the following. Fix it in this repository";
     let finding = |id: &str, file: &str, severity: &str, issue: &str| {
@@ -131,7 +136,11 @@ fn honest_agents_review_a_branch_and_fix_it(cli: VendorCli) {
         cli.hand_in(again, &json!({"groups": [], "files_reviewed": ["greet.sh", "greet_test.sh"]})),
         json!({"text": "Done.", "repeat": true}),
     ]);
-    let Some(project) = open_branch(cli, &json!(replies)) else { return };
+    Value::Array(replies)
+}
+
+fn honest_agents_review_a_branch_and_fix_it(cli: VendorCli) {
+    let Some(project) = open_branch(cli, &review_script(cli)) else { return };
     let report = project.play_honestly(&["review-fix"]);
 
     assert_eq!(report["reason"], "approve: 3 findings, 2 fixed, 1 blocked, 0 deferred, 0 open");
