@@ -258,6 +258,8 @@ pub struct ReplyDetails {
     pub denied_fails: bool,
     /// The id of the conversation.
     pub conversation: Option<String>,
+    /// The model that replied, if the program tells it.
+    pub model: Option<String>,
     /// The exit code of the program.
     pub exit: Option<i32>,
     /// Further notes for the report.

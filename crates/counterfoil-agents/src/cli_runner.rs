@@ -11,10 +11,11 @@ mod reply_status;
 pub use cli_agent::CliAgent;
 use delivery::LastExchange;
 pub(crate) use delivery::check_instructions;
-use output::{OutputCollector, SubmissionWatch, supervise_until};
+use output::{OutputCollector, SharedProgress, SubmissionWatch, supervise_until};
 use record_watch::RecordWatch;
 pub(crate) use reply_status::reply_status;
 
+use crate::adapters::common::truncate;
 use crate::adapters::{
     Adapter, Conversation, ParsedReply, PromptRequest, Server, StreamEnd, UsageMeter, Verdict,
 };
@@ -35,7 +36,7 @@ use serde_json::Value;
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -45,7 +46,10 @@ const DEFAULT_STARTUP: Duration = Duration::from_mins(2);
 /// suite, may take that long.
 const DEFAULT_IDLE: Duration = Duration::from_mins(15);
 
-/// How long a record is given to catch up with the events of its program.
+/// The most characters of the name of a model that are kept.
+const MAX_MODEL_CHARS: usize = 120;
+
+/// How often a record is read that has to catch up with the events of its program.
 const RECORD_DELAY: Duration = Duration::from_millis(20);
 
 /// A conversation with a program, one process for each prompt.
@@ -142,22 +146,25 @@ impl CliSession {
             accepted: accepted.clone(),
         });
         let submitted = submissions.clone();
-        let used: Arc<Mutex<Usage>> = Arc::default();
+        let progress = SharedProgress::new(context.progress.clone());
         let parser = self.agent.adapter.parser();
         let mut collector =
-            OutputCollector::new(context, parser, conversation, submissions, used.clone());
+            OutputCollector::new(context, parser, conversation, submissions, progress.clone());
         let enough = async {
+            let mut is_accepted = false;
             loop {
+                let delay =
+                    if is_accepted { RECORD_DELAY } else { record_watch::interval(&budget) };
                 tokio::select! {
-                    used = record.until_used(&budget, &used) => return Enough::Used(used),
-                    () = accepted.notified() => {}
+                    () = tokio::time::sleep(delay) => {}
+                    () = accepted.notified() => is_accepted = true,
                 }
-                // Its record may be a moment behind.
-                while submitted.as_ref().is_some_and(SubmissionWatch::is_accepted) {
-                    if !record.has_open_calls() {
-                        return Enough::Accepted;
-                    }
-                    tokio::time::sleep(RECORD_DELAY).await;
+                if let Some(used) = record.exhausted(&budget, &progress) {
+                    return Enough::Used(used);
+                }
+                is_accepted &= submitted.as_ref().is_some_and(SubmissionWatch::is_accepted);
+                if is_accepted && !record.has_open_calls() {
+                    return Enough::Accepted;
                 }
             }
         };
@@ -169,6 +176,7 @@ impl CliSession {
             Err(error) => return ProcessReply::failed(AttemptOutcome::Agent, error.to_string()),
         };
         let finished = parser.finished();
+        let model = parser.progress().model.map(|model| truncate(model, MAX_MODEL_CHARS));
         let stderr = String::from_utf8_lossy(&errors);
         let mut parsed = parser.finish(&StreamEnd {
             exit: ended.exit,
@@ -220,6 +228,7 @@ impl CliSession {
             status.unwrap_or_else(|| reply_status(name, &parsed, ended.exit, ended_by_us, &errors));
         ProcessReply {
             parsed,
+            model: model.or_else(|| record.model()),
             status,
             exit: ended.exit,
             errors,
@@ -412,6 +421,7 @@ impl Session for CliSession {
                     denied: reply.parsed.denied,
                     denied_fails: self.agent.settings.denied == Some(Denied::Fail),
                     conversation: self.conversation.clone(),
+                    model: reply.model,
                     exit: match reply.exit {
                         Exit::Code(code) => Some(code),
                         Exit::Signal(signal) => Some(-signal),
@@ -447,6 +457,8 @@ enum Enough {
 /// The reply of one process.
 struct ProcessReply {
     parsed: ParsedReply,
+    /// The model, if it is known.
+    model: Option<String>,
     status: ReplyStatus,
     exit: Exit,
     errors: Vec<u8>,
@@ -463,7 +475,8 @@ impl ProcessReply {
         let (parsed, status) = (ParsedReply::default(), ReplyStatus::failed(outcome, why));
         let exit = Exit::Code(0);
         let (errors, schema_rejected, used_nothing, priced_usd) = (Vec::new(), false, true, None);
-        Self { parsed, status, exit, errors, schema_rejected, used_nothing, priced_usd }
+        let model = None;
+        Self { parsed, model, status, exit, errors, schema_rejected, used_nothing, priced_usd }
     }
 
     /// Whether the program failed before it asked its model anything.

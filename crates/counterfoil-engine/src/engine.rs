@@ -327,12 +327,18 @@ impl Engine {
     }
 
     /// Cancels a run. If another process drives it, that process is asked to; otherwise its
-    /// remaining processes are killed here.
+    /// remaining processes are killed here, and what their attempts used is counted as far as the
+    /// agents in this environment can tell.
     ///
     /// # Errors
     ///
     /// There is no such run, it has ended, or the journal cannot be read or written.
-    pub fn cancel(&self, run: &str, by: impl Into<DecidedBy>) -> Result<CancelOutcome, Error> {
+    pub fn cancel(
+        &self,
+        run: &str,
+        environment: AgentEnvironment,
+        by: impl Into<DecidedBy>,
+    ) -> Result<CancelOutcome, Error> {
         let DecidedBy { by, from } = by.into();
         let run = self.journal.resolve(run)?;
         match self.acquire(&run) {
@@ -340,8 +346,12 @@ impl Engine {
                 let workflow = self.workflow(&run_state)?;
                 let resumed = Resumed { by: by.clone(), from: from.clone(), ..Resumed::default() };
                 let repo = Path::new(&run_state.repo);
-                let none = AgentAssignments::new();
-                let mut facts = self.resume_events(&workflow, &run_state, repo, &none, resumed)?;
+                let options = ResumeOptions { environment, ..ResumeOptions::default() };
+                // Programs that are gone since do not keep a run open.
+                let agents = self.reassign_agents(&workflow, &run_state, &options);
+                let agents = agents.unwrap_or_default();
+                let mut facts =
+                    self.resume_events(&workflow, &run_state, repo, &agents, resumed)?;
                 facts.push(Event::CancelRequested { by, from });
                 let mut clock = Clock::from(run_state.last_at);
                 // Open workspaces are discarded first; the run ends when they are gone.

@@ -380,6 +380,7 @@ impl Session for AcpSession {
                     denied,
                     denied_fails: self.agent.settings.denied == Some(Denied::Fail),
                     conversation: reply.conversation,
+                    model: None,
                     exit: reply.exit,
                     notes,
                     sent_instead: None,

@@ -78,7 +78,7 @@ impl Adapter for Claude {
     }
 
     fn versions(&self) -> (&'static str, &'static str) {
-        ("2.1.100", "2.1.325")
+        ("2.1.187", "2.1.325")
     }
 
     fn dialect(&self) -> Target {

@@ -19,7 +19,7 @@ use toml::{Table, Value};
 pub(crate) struct Codex;
 
 /// The oldest supported version and the newest tested one.
-const VERSIONS: (&str, &str) = ("0.144.0", "0.166.0");
+const VERSIONS: (&str, &str) = ("0.144.6", "0.166.0");
 
 /// Settings besides sandbox and model: no approval prompts, update checks, analytics or plugins.
 /// Fetching plugins takes seconds without a network. They are settings rather than flags, because a

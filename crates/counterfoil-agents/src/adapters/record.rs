@@ -43,7 +43,8 @@ pub trait RecordParser: Send {
     /// result do not count.
     fn calls_tools(&self) -> bool;
 
-    /// Whether a tool call has no result yet that the program's events do not tell of.
+    /// Whether a tool call may have no result yet that the program's events do not tell of. Is asked
+    /// after an accepted submission: a record without the result of one is behind.
     fn has_open_calls(&self) -> bool {
         false
     }

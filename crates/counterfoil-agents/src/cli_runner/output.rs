@@ -11,7 +11,7 @@ use counterfoil_process::{
 };
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{Notify, watch};
 
 /// How much of the end of standard error is kept.
@@ -57,8 +57,37 @@ pub(super) struct OutputCollector<'r> {
     is_announced: bool,
     /// The submissions, if the program is ended after an accepted one.
     submissions: Option<SubmissionWatch>,
-    /// What the prompt has used so far, by the record of the program.
-    used: Arc<Mutex<Usage>>,
+    progress: SharedProgress,
+}
+
+/// How far a program is, by its events and by its record, for progress displays.
+#[derive(Clone)]
+pub(super) struct SharedProgress {
+    latest: Arc<Mutex<AgentProgress>>,
+    tell: Arc<dyn Fn(&AgentProgress) + Send + Sync>,
+}
+
+impl SharedProgress {
+    /// Progress that is told to a display.
+    pub(super) fn new(tell: Arc<dyn Fn(&AgentProgress) + Send + Sync>) -> Self {
+        Self { latest: Arc::default(), tell }
+    }
+
+    /// What the prompt has used so far.
+    pub(super) fn usage(&self) -> Usage {
+        self.latest().usage
+    }
+
+    fn latest(&self) -> MutexGuard<'_, AgentProgress> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what is known, and tells it.
+    pub(super) fn update(&self, change: impl FnOnce(&mut AgentProgress)) {
+        let mut latest = self.latest();
+        change(&mut latest);
+        (self.tell)(&latest);
+    }
 }
 
 /// Waits for a submission that is accepted.
@@ -87,20 +116,21 @@ impl<'r> OutputCollector<'r> {
         parser: Box<dyn StreamParser>,
         conversation: Arc<OnceLock<String>>,
         submissions: Option<SubmissionWatch>,
-        used: Arc<Mutex<Usage>>,
+        progress: SharedProgress,
     ) -> Self {
         let (lines, errors, is_announced) = (LineBuffer::default(), Vec::new(), false);
-        Self { context, lines, parser, conversation, errors, is_announced, submissions, used }
+        Self { context, lines, parser, conversation, errors, is_announced, submissions, progress }
     }
 
     /// Tells how far the program is.
     fn tell_progress(&self) {
         let ReplyProgress { model, calls, open_call } = self.parser.progress();
-        (self.context.progress)(&AgentProgress {
-            model: model.map(str::to_owned),
-            calls,
-            open_call: open_call.map(str::to_owned),
-            usage: *self.used.lock().unwrap_or_else(PoisonError::into_inner),
+        self.progress.update(|latest| {
+            if let Some(model) = model {
+                latest.model = Some(model.to_owned());
+            }
+            latest.calls = calls;
+            latest.open_call = open_call.map(str::to_owned);
         });
     }
 }

@@ -1,11 +1,13 @@
 //! Watches what a program uses while it works, by its own record of the conversation.
 
-use super::CliAgent;
+use super::output::SharedProgress;
+use super::{CliAgent, MAX_MODEL_CHARS};
+use crate::adapters::common::truncate;
 use crate::adapters::record::{RecordReader, RecordedTokens};
 use counterfoil_flow::{Budget, Usage};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How often the record is read.
@@ -92,36 +94,53 @@ impl RecordWatch {
         models.filter(|model| self.agent.prices().of(model).is_none()).collect()
     }
 
-    /// Whether a tool call has no result yet.
+    /// Whether a tool call may have no result yet that the program's events do not tell of.
     pub(super) fn has_open_calls(&mut self) -> bool {
         let _ = self.used();
         self.reader.record().has_open_calls()
     }
 
-    /// Waits until the prompt has used what it may and the program is about to use more; says what it
-    /// used. Never ends without a limit. What was used so far goes to `progress`.
-    pub(super) async fn until_used(&mut self, most: &Budget, progress: &Mutex<Usage>) -> String {
-        let is_limited = most.tokens.is_some() || most.cost_usd.is_some();
-        loop {
-            tokio::time::sleep(if is_limited { INTERVAL } else { SLOW_INTERVAL }).await;
-            let (used, calls_tools) = self.used();
-            let cost = self.cost_usd();
-            *progress.lock().unwrap_or_else(PoisonError::into_inner) = Usage {
-                input_tokens: used.input,
-                output_tokens: used.output,
-                cost_usd: cost.unwrap_or_default(),
-                wall_ms: 0,
-            };
-            if !calls_tools {
-                continue;
-            }
-            if let Some(most) = most.tokens.filter(|most| used.all() >= *most) {
-                return format!("{} of {most} tokens were used", used.all());
-            }
-            let limit = most.cost_usd.zip(cost).filter(|(most, cost)| cost >= most);
-            if let Some((most, cost)) = limit {
-                return format!("{cost:.4} of {most:.4} USD were spent");
-            }
-        }
+    /// The model that the prompt has used most, as of the last reading.
+    pub(super) fn model(&self) -> Option<String> {
+        let used = self.by_model().into_iter().filter(|(_, tokens)| tokens.all() > 0);
+        let (model, _) = used.max_by_key(|(_, tokens)| tokens.all())?;
+        Some(truncate(&model, MAX_MODEL_CHARS)).filter(|model| !model.is_empty())
     }
+
+    /// Says what the prompt has used if that is all it may and the program is about to use more. What
+    /// was used so far goes to `progress`.
+    pub(super) fn exhausted(&mut self, most: &Budget, progress: &SharedProgress) -> Option<String> {
+        let (used, calls_tools) = self.used();
+        let cost = self.cost_usd();
+        let usage = Usage {
+            input_tokens: used.input,
+            output_tokens: used.output,
+            cost_usd: cost.unwrap_or_default(),
+            wall_ms: 0,
+        };
+        // What is told counts as a sign of life: only what is new.
+        if progress.usage() != usage {
+            let model = self.model();
+            progress.update(|latest| {
+                latest.usage = usage;
+                if latest.model.is_none() {
+                    latest.model = model;
+                }
+            });
+        }
+        if !calls_tools {
+            return None;
+        }
+        if let Some(most) = most.tokens.filter(|most| used.all() >= *most) {
+            return Some(format!("{} of {most} tokens were used", used.all()));
+        }
+        let (most, cost) = most.cost_usd.zip(cost).filter(|(most, cost)| cost >= most)?;
+        Some(format!("{cost:.4} of {most:.4} USD were spent"))
+    }
+}
+
+/// How often the record is read under these limits.
+pub(super) fn interval(most: &Budget) -> Duration {
+    let is_limited = most.tokens.is_some() || most.cost_usd.is_some();
+    if is_limited { INTERVAL } else { SLOW_INTERVAL }
 }

@@ -178,6 +178,9 @@ pub struct Reply {
     /// The first line of what the agent said instead of a result, if there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub said: String,
+    /// The model that replied, if the program tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The index of the recorded reply, for an agent that replays a recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub played: Option<u32>,

@@ -61,6 +61,7 @@ pub(super) fn store_details(
         submissions: store("submissions", submissions.as_bytes())?,
         structured: store("structured", structured.as_bytes())?,
         conversation: details.conversation.clone(),
+        model: details.model.clone(),
         exit: details.exit,
         denied: details.denied.clone(),
         notes: details.notes.clone(),

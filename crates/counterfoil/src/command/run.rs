@@ -163,7 +163,7 @@ pub(crate) fn resume_run(
 }
 
 /// The environment of agents in a repository with a state folder.
-fn agent_environment(repo: &Path, state: &Path) -> Result<AgentEnvironment> {
+pub(super) fn agent_environment(repo: &Path, state: &Path) -> Result<AgentEnvironment> {
     let config = Config::load(repo, repo)?;
     // If the path of this program is unknown, agents get no MCP server, and Landlock cannot be used;
     // everything else works.

@@ -5,9 +5,11 @@ use crate::cli::{AnswerArgs, ListFormat, RunRef, RunsArgs, ShowArgs, StateLocati
 use crate::exit::Exit;
 use crate::{output, person, render, state_folder};
 use anyhow::Result;
+use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::{CancelOutcome, Engine, ledger};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Opens the state folder for reading.
 fn open_read_only(location: &StateLocation) -> Result<Engine> {
@@ -152,9 +154,26 @@ pub(crate) fn cancel(args: &RunRef) -> Result<Exit> {
     let state = state_folder::of(&args.location)?;
     state_folder::require_runs(&state)?;
     let engine = state_folder::open(&state)?;
-    output::write_stderr(match engine.cancel(&args.run, person::current())? {
+    let environment = environment_of_run(&engine, &args.location, &state, &args.run);
+    let environment = environment.unwrap_or_else(|error| {
+        output::write_stderr(&format!("note: what lost attempts used is not counted: {error}\n"));
+        AgentEnvironment::default()
+    });
+    output::write_stderr(match engine.cancel(&args.run, environment, person::current())? {
         CancelOutcome::Cancelled => "cancelled\n",
         CancelOutcome::Requested => "cancellation requested from the process that runs it\n",
     });
     Ok(Exit::Success)
+}
+
+/// The environment in which the agents of a run are found, with their settings and prices.
+fn environment_of_run(
+    engine: &Engine,
+    location: &StateLocation,
+    state: &Path,
+    run: &str,
+) -> Result<AgentEnvironment> {
+    let recorded = engine.run_state(&engine.journal().resolve(run)?)?.repo;
+    let repo = state_folder::repository_of_run(location, state, &recorded)?;
+    super::run::agent_environment(&repo, state)
 }

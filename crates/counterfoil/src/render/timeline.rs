@@ -124,7 +124,8 @@ fn program_line(ended: &Ended, agent: Option<&str>, run: &RunState) -> Option<St
     let conversation = one_line(reply.conversation.as_ref()?);
     let assigned = run.agents.get(agent?)?;
     let version = assigned.version.as_ref().map(|version| format!(" {version}"));
-    let model = assigned.model.as_ref().map(|model| format!(", model {}", one_line(model)));
+    let model = reply.model.as_ref().or(assigned.model.as_ref());
+    let model = model.map(|model| format!(", model {}", one_line(model)));
     Some(format!(
         "{}{}{}, result by {}, conversation {conversation}",
         program_name(&assigned.spec),

@@ -73,6 +73,10 @@ pub(super) struct CodexRecord {
     calls_tools: bool,
     /// Its events tell of a call only when the one before has ended.
     open: HashSet<String>,
+    /// The last call that submits a result.
+    submission: Option<String>,
+    /// Whether that call has its result. It is written after all calls of the same answer.
+    is_submitted: bool,
 }
 
 impl RecordParser for CodexRecord {
@@ -86,18 +90,28 @@ impl RecordParser for CodexRecord {
             Some("function_call_output" | "custom_tool_call_output") => {
                 if let Some(id) = payload.call_id.get() {
                     self.open.remove(id);
+                    self.is_submitted |= self.submission.as_ref() == Some(id);
                 }
             }
             Some("function_call" | "custom_tool_call") => {
                 if let Some(id) = payload.call_id.get().filter(|_| self.open.len() < MAX_OPEN) {
                     self.open.insert(id.clone());
                 }
-                self.calls_tools = payload.name.get().is_none_or(|name| name != Server::TOOL);
+                let submits = payload.name.get().is_some_and(|name| name == Server::TOOL);
+                self.calls_tools = !submits;
+                if submits {
+                    self.submission = payload.call_id.get().cloned();
+                    self.is_submitted = false;
+                }
             }
             Some("local_shell_call" | "tool_search_call" | "web_search_call") => {
                 self.calls_tools = true;
             }
-            Some("message") => self.calls_tools = false,
+            // The next prompt, or what the model says.
+            Some("message") => {
+                self.calls_tools = false;
+                self.is_submitted = false;
+            }
             Some("token_count") => {
                 let total = payload.info.known().and_then(|info| info.total_token_usage.known());
                 if let Some(total) = total {
@@ -125,6 +139,6 @@ impl RecordParser for CodexRecord {
     }
 
     fn has_open_calls(&self) -> bool {
-        !self.open.is_empty()
+        !self.open.is_empty() || !self.is_submitted
     }
 }

@@ -4,6 +4,7 @@ use crate::dice::Dice;
 use crate::user_files::actor::{Actor, FileActions, Log, throw};
 use crate::user_files::content::{Content, Contents, alike, differences, merged};
 use crate::user_files::user::{Belongings, Kind, User};
+use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::{AgentAssignments, Engine, NoopObserver, RunReport, StartOptions};
 use counterfoil_flow::{Budget, Event, Workflow, check};
 use counterfoil_process::StopRequest;
@@ -196,7 +197,7 @@ pub(crate) fn run(
     assert!(broken.is_none(), "the agent of the test broke: {broken:?}");
     if engine.run_state(&report.run).unwrap().ended.is_none() {
         tally.stopped += 1;
-        engine.cancel(&report.run, "the test").unwrap();
+        engine.cancel(&report.run, AgentEnvironment::default(), "the test").unwrap();
     }
     let actions = std::mem::take(&mut *log.actions.lock().unwrap());
     let audit =

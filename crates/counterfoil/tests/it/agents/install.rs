@@ -43,9 +43,9 @@ impl Place {
         let bin = folder.path().join("bin");
         std::fs::create_dir(&bin).unwrap();
         let npm = NPM
-            .replace("CLAUDE", &VendorCli::Claude.version())
-            .replace("CODEX", &VendorCli::Codex.version())
-            .replace("GEMINI", &VendorCli::Gemini.version());
+            .replace("CLAUDE", &VendorCli::Claude.pinned_version("newest"))
+            .replace("CODEX", &VendorCli::Codex.pinned_version("newest"))
+            .replace("GEMINI", &VendorCli::Gemini.pinned_version("newest"));
         for (name, text) in [("npm", npm.as_str()), ("node", "#!/bin/sh\n")] {
             std::fs::write(bin.join(name), text).unwrap();
             std::fs::set_permissions(bin.join(name), PermissionsExt::from_mode(0o755)).unwrap();
@@ -94,6 +94,17 @@ fn ended(output: Output) -> (i32, String, String) {
 fn says(program: &Path) -> String {
     let output = Command::new(program).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn both_ends_of_the_supported_versions_are_pinned() {
+    use crate::agents::project::VendorCli;
+    for cli in [VendorCli::Claude, VendorCli::Codex, VendorCli::Gemini] {
+        let adapter = counterfoil_agents::adapters::adapter(cli.name()).unwrap();
+        let pinned = (cli.pinned_version("oldest"), cli.pinned_version("newest"));
+        let (oldest, newest) = adapter.versions();
+        assert_eq!((pinned.0.as_str(), pinned.1.as_str()), (oldest, newest), "{}", cli.name());
+    }
 }
 
 #[test]

@@ -24,3 +24,4 @@ mod review_fix;
 mod spec_pipeline;
 mod stops;
 mod trouble;
+mod watching;

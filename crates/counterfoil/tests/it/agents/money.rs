@@ -2,11 +2,13 @@
 //! ends.
 
 use crate::agents::project::{CliProject, RUN_TIMEOUT, VendorCli, for_each_cli};
+use counterfoil_testkit::wait_until;
 use serde_json::{Value, json};
 
 for_each_cli!(tokens_hold_within_an_attempt);
 for_each_cli!(what_a_silent_one_used_is_counted);
 for_each_cli!(what_a_failed_one_used_is_counted);
+for_each_cli!(what_a_killed_one_used_is_counted_when_the_run_is_cancelled);
 for_each_cli!(tokens_have_a_price: Codex codex, Gemini gemini);
 for_each_cli!(a_price_holds_within_an_attempt: Codex codex, Gemini gemini);
 for_each_cli!(an_unknown_price_is_said_at_the_start: Codex codex, Gemini gemini);
@@ -56,6 +58,27 @@ fn what_a_failed_one_used_is_counted(cli: VendorCli) {
     let Some(project) = CliProject::open(cli, &script) else { return };
     let report = project.failed("permission", 5);
     assert_eq!(tokens(&report["usage"]), TOKENS, "{report:#}");
+}
+
+fn what_a_killed_one_used_is_counted_when_the_run_is_cancelled(cli: VendorCli) {
+    let mut once = never_done();
+    once["repeat"] = false.into();
+    let script = json!([once, {"hang": "start", "repeat": true}]);
+    let Some(project) = CliProject::open(cli, &script) else { return };
+    let live = project.start_workflow(&[]);
+    wait_until(RUN_TIMEOUT, "the model is silent", || {
+        (project.requests().len() >= 2).then_some(())
+    });
+    live.signal("KILL");
+    live.wait_for(RUN_TIMEOUT);
+    let output =
+        project.start_command(&mut project.command(&["cancel", "last"])).wait_for(RUN_TIMEOUT);
+    assert_eq!(output.code, Some(0), "{}", project.describe(&output));
+    let show = &mut project.command(&["show", "last", "--format", "json"]);
+    let report = project.start_command(show).wait_for(RUN_TIMEOUT).json();
+    assert_eq!(report["outcome"], "cancelled", "{report:#}");
+    assert_eq!(tokens(&report["usage"]), TOKENS, "{report:#}");
+    project.assert_nothing_runs(&report);
 }
 
 /// It stops itself, and says what it spent.

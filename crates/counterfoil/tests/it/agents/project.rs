@@ -13,6 +13,11 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Whether the oldest supported versions are under test, and not the newest tested ones.
+pub(crate) fn tests_oldest_versions() -> bool {
+    std::env::var("COUNTERFOIL_TEST_VERSIONS").is_ok_and(|versions| versions == "oldest")
+}
+
 /// A vendor's command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum VendorCli {
@@ -31,9 +36,15 @@ impl VendorCli {
         }
     }
 
-    /// The pinned version.
+    /// The version that is under test.
     pub(crate) fn version(self) -> String {
-        let manifest = std::fs::read(testing_dir().join("clis/package.json")).unwrap();
+        self.pinned_version(if tests_oldest_versions() { "oldest" } else { "newest" })
+    }
+
+    /// The version that `testing/clis` pins as the `newest` or the `oldest`.
+    pub(crate) fn pinned_version(self, versions: &str) -> String {
+        let manifest = testing_dir().join("clis").join(versions).join("package.json");
+        let manifest = std::fs::read(manifest).unwrap();
         let manifest: Value = serde_json::from_slice(&manifest).unwrap();
         let package = match self {
             Self::Claude => "@anthropic-ai/claude-code",
