@@ -53,7 +53,14 @@ impl CommandAgent {
         agent: &str,
         environment: &AgentEnvironment,
     ) -> Result<Self, CommandError> {
-        let settings = environment.agents.settings(agent, program_name(&argv));
+        let mut settings = environment.agents.settings(agent, program_name(&argv));
+        // The line is in the project's file, too: a path in it begins at the folder of that file.
+        if let Some(program) = settings.command.resume.as_mut().and_then(|argv| argv.first_mut())
+            && program.contains('/')
+            && let Ok(path) = std::path::absolute(environment.folder.join(program.as_str()))
+        {
+            *program = path.display().to_string();
+        }
         settings
             .command
             .check(&argv)

@@ -1,14 +1,14 @@
 //! Agent specs: the short texts, such as `claude` or `script:FILE`, that select the program behind
 //! an agent.
 
-use crate::acp::AcpAgent;
+use crate::acp::{self, AcpAgent};
 use crate::adapters;
 use crate::agent::Agent;
 use crate::cli_runner::CliAgent;
-use crate::command_agent::CommandAgent;
+use crate::command_agent::{CommandAgent, program_name};
 use crate::config::CommandError;
 use crate::environment::AgentEnvironment;
-use crate::environment::installed::ProgramError;
+use crate::environment::installed::{self, MissingCommand, ProgramError};
 use crate::script_agent::{ScriptAgent, ScriptError};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -53,6 +53,9 @@ pub enum UnavailableAgent {
     /// The program is not installed, does not run, or is too old.
     #[error(transparent)]
     Program(#[from] ProgramError),
+    /// The program of a command is not there.
+    #[error(transparent)]
+    Missing(#[from] MissingCommand),
     /// The settings of a command do not fit together.
     #[error(transparent)]
     Command(#[from] CommandError),
@@ -103,7 +106,7 @@ impl AgentSpec {
     ///
     /// # Errors
     ///
-    /// The program is not installed or too old, or the script cannot be read.
+    /// The program is not installed or too old, a command is not there, or the script cannot be read.
     pub fn agent(
         &self,
         name: &str,
@@ -112,9 +115,15 @@ impl AgentSpec {
     ) -> Result<Arc<dyn Agent>, UnavailableAgent> {
         Ok(match self {
             Self::Cli(program) => Arc::new(CliAgent::new(program, name, environment)?),
-            Self::Acp(argv) => Arc::new(AcpAgent::new(argv.clone(), name, environment)),
+            Self::Acp(argv) => {
+                let settings = environment.agents.settings(name, acp::NAME);
+                let argv = installed::locate(argv, &settings, environment)?;
+                Arc::new(AcpAgent::new(argv, name, environment))
+            }
             Self::Command(argv) => {
-                Arc::new(CommandAgent::configured(argv.clone(), name, environment)?)
+                let settings = environment.agents.settings(name, program_name(argv));
+                let argv = installed::locate(argv, &settings, environment)?;
+                Arc::new(CommandAgent::configured(argv, name, environment)?)
             }
             Self::Script(file) => {
                 let agent = ScriptAgent::load(&environment.folder.join(file), played)?;

@@ -128,6 +128,12 @@ pub enum InputError {
         /// What is wrong with the value.
         why: String,
     },
+    /// A text that agents are given is blank.
+    #[error("the input '{name}' is empty, and agents are given it")]
+    Empty {
+        /// The input's name.
+        name: String,
+    },
     /// The workflow needs an input that was not given.
     #[error("the workflow needs the input '{name}'")]
     Missing {

@@ -11,7 +11,14 @@ pub(crate) fn validate_inputs(
 ) -> Result<Map<String, Value>, InputError> {
     check_inputs(workflow, &inputs)?;
     for (name, input) in &workflow.main.inputs {
-        if inputs.contains_key(name) {
+        if let Some(given) = inputs.get(name) {
+            // Agents would be started with nothing to do.
+            if input.default.is_none()
+                && given.as_str().is_some_and(|text| text.trim().is_empty())
+                && workflow.prompts_read(name)
+            {
+                return Err(InputError::Empty { name: name.clone() });
+            }
             continue;
         }
         let Some(default) = &input.default else {

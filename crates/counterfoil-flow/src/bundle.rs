@@ -62,6 +62,9 @@ pub struct Bundle {
     pub files: BTreeMap<String, String>,
     /// The contracts it uses, by `id@version`.
     pub contracts: BTreeMap<String, Definition>,
+    /// Whether the claims that the workflow records are required in this run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub require_claims: bool,
 }
 
 impl Bundle {

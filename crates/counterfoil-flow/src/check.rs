@@ -26,7 +26,7 @@ use crate::ast::{self, Reader, SpannedStr};
 use crate::bundle::{Bundle, Files};
 use crate::finding::{Code, Finding};
 use crate::template::Template;
-use crate::workflow::{Access, Bounds, ClaimPolicies, Paths, Role, Workflow};
+use crate::workflow::{Access, Bounds, CheckUse, ClaimPolicies, Paths, Role, Workflow};
 use crate::yaml_tree::{self, Kind, Node};
 use counterfoil_contract::expr::Type;
 use counterfoil_contract::source::Source;
@@ -147,6 +147,8 @@ fn check_in_time(
         writers: BTreeSet::new(),
         is_stored: own == OwnContracts::InRegistry,
         checks: Vec::new(),
+        check_uses: Vec::new(),
+        skipped: Vec::new(),
         late: false,
     };
     if own == OwnContracts::InFiles {
@@ -188,7 +190,12 @@ pub fn reload(bundle: &Bundle) -> Result<Workflow, Rejected> {
             files: bundle.files.clone(),
         })?;
     }
-    check_with(&bundle.workflow, &bundle.files, &registry, OwnContracts::InRegistry)
+    let mut workflow =
+        check_with(&bundle.workflow, &bundle.files, &registry, OwnContracts::InRegistry)?;
+    if bundle.require_claims {
+        workflow.require_claims();
+    }
+    Ok(workflow)
 }
 
 fn one_file(name: &str, text: &str) -> BTreeMap<String, String> {
@@ -222,6 +229,10 @@ struct Checker<'n> {
     is_stored: bool,
     /// The names of the checks that states run, in the order of the file.
     checks: Vec<String>,
+    /// The places that rely on checks.
+    check_uses: Vec<CheckUse>,
+    /// Files in the folders of contracts that are none.
+    skipped: Vec<String>,
     /// Whether the check took too long, and was ended.
     late: bool,
 }
@@ -312,11 +323,18 @@ impl<'n> Checker<'n> {
             budget,
             paths,
             checks: self.checks.clone(),
+            check_uses: {
+                let mut uses = std::mem::take(&mut self.check_uses);
+                uses.sort_by_key(|found| found.span.start);
+                uses
+            },
+            skipped: std::mem::take(&mut self.skipped),
             contract_paths: decl.contracts.iter().map(|path| path.text.to_owned()).collect(),
             bundle: Bundle {
                 workflow: self.reader.file.to_owned(),
                 files: self.read.clone(),
                 contracts,
+                require_claims: false,
             },
         })
     }

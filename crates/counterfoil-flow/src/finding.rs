@@ -26,6 +26,7 @@ counterfoil_contract::codes! {
     UnknownLimit = "F0205", "no limit has this name";
     UnknownWorkflow = "F0206", "no sub-workflow has this name";
     UnknownClaim = "F0207", "no claim has this name";
+    UnknownCheck = "F0208", "no check of the project has this name";
     BadExpression = "F0301", "an expression is invalid";
     GuardNotBoolean = "F0302", "a guard is not a boolean expression";
     WrongType = "F0303", "a value has the wrong type";

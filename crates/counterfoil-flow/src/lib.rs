@@ -57,8 +57,8 @@ pub use run_state::{
 pub use step_rule::{BoundRule, apply_rules};
 pub use turn::{LostWork, Turn, resume_facts, turn};
 pub use workflow::{
-    Access, Artifact, Body, Bounds, Budget, BudgetPart, ChangesStep, ClaimPolicies, CommitStep,
-    Dispatch, Each, End, FailureKind, Failures, Form, Input, Limit, Listing, Machine, Paths,
-    Question, ReadStep, Role, ShellStep, State, StateClaims, Step, StepRule, Target, Term,
-    Transition, Variable, Wait, Workflow, WorkspaceMode,
+    Access, Artifact, Body, Bounds, Budget, BudgetPart, ChangesStep, CheckUse, ClaimPolicies,
+    ClaimUse, CommitStep, Dispatch, Each, End, FailureKind, Failures, Form, Input, Limit, Listing,
+    Machine, MissingCheck, Paths, Question, ReadStep, Role, ShellStep, State, StateClaims, Step,
+    StepRule, Target, Term, Transition, Variable, Wait, Workflow, WorkspaceMode,
 };

@@ -2,12 +2,14 @@
 //! template typed.
 
 mod builtin;
+mod check_uses;
 mod claims;
 mod failure;
 mod lookup;
 mod question;
 
 pub use builtin::{ChangesStep, CommitStep, ReadStep};
+pub use check_uses::{CheckUse, ClaimUse, MissingCheck};
 pub use claims::{ClaimPolicies, Paths, StateClaims, WorkspaceMode};
 pub(crate) use claims::{PROTECTED, TESTS};
 pub use failure::{End, FailureKind};
@@ -44,6 +46,10 @@ pub struct Workflow {
     pub paths: Paths,
     /// The names of the checks that its states run, in the order of the file.
     pub checks: Vec<String>,
+    /// The checks that its states run and that verify its claims, in the order of the file.
+    pub check_uses: Vec<CheckUse>,
+    /// The files in the folders of its own contracts that are no contracts.
+    pub skipped: Vec<String>,
     /// The files and folders that its own contracts come from, relative to the workflow's folder.
     pub contract_paths: Vec<String>,
     /// The files and contracts of the workflow.
@@ -54,6 +60,31 @@ impl Workflow {
     /// A machine by name; the main one has the empty name.
     pub fn machine(&self, name: &str) -> Option<&Machine> {
         if name.is_empty() { Some(&self.main) } else { self.machines.get(name) }
+    }
+
+    /// The states of all machines.
+    fn all_states(&self) -> impl Iterator<Item = &State> {
+        let machines = std::iter::once(&self.main).chain(self.machines.values());
+        machines.flat_map(|machine| machine.states.values())
+    }
+
+    /// Whether the prompt of an agent reads a variable of this name.
+    pub fn prompts_read(&self, name: &str) -> bool {
+        let agents = self.agents.values().map(|role| &role.prompt);
+        let states = self.all_states().filter_map(|state| Some(&state.kind.dispatch()?.prompt));
+        let mut read = agents.chain(states).flat_map(Template::reads);
+        read.any(|read| read.split('.').next() == Some(name))
+    }
+
+    /// Whether a command of the workflow mentions a text, such as the name of a file that it writes.
+    pub fn commands_mention(&self, text: &str) -> bool {
+        self.all_states().any(|state| match &state.kind {
+            Step::Command(command) => {
+                let mut templates = command.argv.iter().chain(&command.input);
+                templates.any(|template| template.source().contains(text))
+            }
+            _ => false,
+        })
     }
 }
 
@@ -293,6 +324,32 @@ pub enum Step {
         /// The exit code of a run that ends here, instead of that of the outcome.
         exit: Option<u8>,
     },
+}
+
+impl Step {
+    /// The agent that the step runs, for itself or for each item of a list.
+    pub(crate) fn dispatch(&self) -> Option<&Dispatch> {
+        match self {
+            Self::Agent(dispatch) => Some(dispatch),
+            Self::Each(each) => match &each.body {
+                Body::Agent(dispatch) => Some(dispatch),
+                Body::Machine { .. } => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// As [`Step::dispatch`], to be changed.
+    fn dispatch_mut(&mut self) -> Option<&mut Dispatch> {
+        match self {
+            Self::Agent(dispatch) => Some(dispatch),
+            Self::Each(each) => match &mut each.body {
+                Body::Agent(dispatch) => Some(dispatch),
+                Body::Machine { .. } => None,
+            },
+            _ => None,
+        }
+    }
 }
 
 /// A step that runs an agent.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_flow::{Code, check, render};
+use counterfoil_flow::{Code, Finding, Rejected, Workflow, check, render};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -41,10 +41,22 @@ fn files(text: &str) -> BTreeMap<String, String> {
     files
 }
 
+/// Checks a workflow in a project that has the checks `test` and `lint`.
+fn check_in_project(files: &BTreeMap<String, String>) -> Result<Workflow, Rejected> {
+    let workflow = check(WORKFLOW, files, &counterfoil_packs::registry())?;
+    let missing = workflow.missing_checks(["test", "lint"]);
+    let findings: Vec<Finding> = missing.iter().flat_map(|one| one.findings(WORKFLOW)).collect();
+    if findings.is_empty() {
+        Ok(workflow)
+    } else {
+        Err(Rejected { findings, files: files.clone() })
+    }
+}
+
 /// Checks a case against its snapshot.
 fn refused(name: &str, path: &Path) -> Result<(), Failed> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let Err(rejected) = check(WORKFLOW, &files(&text), &counterfoil_packs::registry()) else {
+    let Err(rejected) = check_in_project(&files(&text)) else {
         return Err("the workflow passes".into());
     };
     for finding in &rejected.findings {
@@ -65,7 +77,7 @@ fn every_code_has_a_case(paths: &[PathBuf]) -> Result<(), Failed> {
     let mut covered = BTreeSet::new();
     for path in paths {
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
-        if let Err(rejected) = check(WORKFLOW, &files(&text), &counterfoil_packs::registry()) {
+        if let Err(rejected) = check_in_project(&files(&text)) {
             covered.extend(rejected.findings.iter().map(|finding| finding.code.as_str()));
         }
     }

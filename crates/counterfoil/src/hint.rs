@@ -60,7 +60,7 @@ fn for_assignment(error: &AssignmentError) -> Option<String> {
 }
 
 fn for_input(error: &InputError) -> Option<String> {
-    let InputError::Missing { name } = error else { return None };
+    let (InputError::Missing { name } | InputError::Empty { name }) = error else { return None };
     Some(match name.as_str() {
         "task" => "give it with --task TEXT".to_owned(),
         name => format!("give it with --input {name}=VALUE"),

@@ -2,12 +2,16 @@
 //! repository.
 
 use anyhow::{Context, Result, bail};
+use counterfoil_contract::load::Folder;
 use counterfoil_contract::text::display_path;
-use counterfoil_contract::{Contract, Registry, ResolveError};
+use counterfoil_contract::{Contract, Definition, LoadError, Registry, ResolveError};
 use counterfoil_workspace::git::repository_top;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Larger files are no contracts that the loader reads.
+const MAX_CONTRACT_BYTES: u64 = 4 << 20;
 
 /// The name and content of a file, or of standard input for `-`. At most one byte more than `limit`
 /// is read, so that the caller can tell that the input is too large.
@@ -31,13 +35,59 @@ pub(crate) fn read(path: &Path, limit: usize) -> Result<(String, Vec<u8>)> {
     Ok((name, bytes))
 }
 
-/// The built-in contracts and those in the given folders.
+/// The built-in contracts and those in the given folders. Files in them that are no contracts are
+/// skipped with a warning.
 pub(crate) fn registry(folders: &[PathBuf]) -> Result<Registry> {
     let mut registry = counterfoil_packs::registry();
     for folder in folders {
-        registry.add_folder(folder)?;
+        for file in add_folder(&mut registry, folder)? {
+            crate::output::write_stderr(&format!(
+                "warning: {} is skipped: it is no contract, which has an id in `contract` and a number in `version`\n",
+                display_path(&file)
+            ));
+        }
     }
     Ok(registry)
+}
+
+/// Adds the contracts in a folder, and returns the files that look like contracts and are none, such
+/// as the output of `counterfoil check --format json`.
+fn add_folder(registry: &mut Registry, folder: &Path) -> Result<Vec<PathBuf>> {
+    let before = registry.clone();
+    let Err(error) = registry.add_folder(folder) else { return Ok(Vec::new()) };
+    // Each file for itself, as far as the folder can be read.
+    *registry = before;
+    let files = Folder::new(folder).contract_files(Path::new(""));
+    let Ok(files) = files else { return Err(error.into()) };
+    let mut skipped = Vec::new();
+    for path in files.into_iter().map(|file| folder.join(file)) {
+        match is_contract(&path) {
+            Some(true) => registry
+                .add(Definition::from_file(&path)?)
+                .map_err(|error| LoadError { name: display_path(&path), ..error })?,
+            Some(false) => skipped.push(path),
+            // As in a folder without problems.
+            None => {}
+        }
+    }
+    Ok(skipped)
+}
+
+/// Whether a file is meant as a contract: it has an id and a version, or cannot be parsed. None if
+/// nothing in it suggests it.
+fn is_contract(path: &Path) -> Option<bool> {
+    // Reading a pipe would block. The loader says what is wrong with other files.
+    let is_readable = std::fs::metadata(path)
+        .is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_CONTRACT_BYTES);
+    let text = is_readable.then(|| std::fs::read_to_string(path).ok()).flatten();
+    let Some(text) = text else { return Some(true) };
+    let has_key =
+        |line: &str| line.trim_start().starts_with("contract:") || line.contains("\"contract\"");
+    if !text.lines().any(has_key) {
+        return None;
+    }
+    let Ok(value) = serde_saphyr::from_str::<serde_json::Value>(&text) else { return Some(true) };
+    Some(value["contract"].is_string() && value["version"].is_number())
 }
 
 /// Whether a path has the extension of a contract file.

@@ -3,4 +3,5 @@
 
 pub(crate) mod demo;
 pub(crate) mod pack;
+pub(crate) mod project_checks;
 pub(crate) mod replay;

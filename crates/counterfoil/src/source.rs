@@ -1,5 +1,6 @@
 //! Where a workflow is defined: in a pack of this binary, or in a file.
 
+use crate::report::project_checks::WrittenBy;
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Registry;
 use counterfoil_contract::suggest::did_you_mean;
@@ -77,6 +78,14 @@ impl Source {
         match self {
             Self::Pack { .. } => None,
             Self::File(file) => Some(file.parent().unwrap_or(Path::new("")).to_owned()),
+        }
+    }
+
+    /// Who wrote the workflow.
+    pub(crate) fn written_by(&self) -> WrittenBy {
+        match self {
+            Self::Pack { .. } => WrittenBy::Pack,
+            Self::File(_) => WrittenBy::User,
         }
     }
 

@@ -145,6 +145,49 @@ fn find(
         .ok_or_else(|| missing("it is not on PATH".to_owned()))
 }
 
+/// The command line of a program without an adapter, with the program where it is: a relative path
+/// begins at the folder of the environment, and a name is looked up on PATH when it is started.
+///
+/// # Errors
+///
+/// There is no such program.
+pub(crate) fn locate(
+    argv: &[String],
+    settings: &Settings,
+    environment: &AgentEnvironment,
+) -> Result<Vec<String>, MissingCommand> {
+    let [program, arguments @ ..] = argv else { return Ok(Vec::new()) };
+    let missing = |why| MissingCommand { program: program.clone(), why };
+    let located = if program.contains('/') {
+        let path = std::path::absolute(environment.folder.join(program)).unwrap_or_default();
+        if !is_program(&path) {
+            let why = if path.exists() { "is not an executable file" } else { "does not exist" };
+            return Err(missing(format!("{} {why}", display_path(&path))));
+        }
+        path.to_str().map_or_else(|| program.clone(), str::to_owned)
+    } else {
+        let own = settings.env.get("PATH").map(Into::into);
+        // Without the variable, it is for the system to say where programs are.
+        if let Some(path) = own.or_else(|| environment.variable("PATH"))
+            && !std::env::split_paths(&path).any(|folder| is_program(&folder.join(program)))
+        {
+            return Err(missing("it is not on PATH".to_owned()));
+        }
+        program.clone()
+    };
+    Ok(std::iter::once(located).chain(arguments.iter().cloned()).collect())
+}
+
+/// A program without an adapter that was not found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the program `{program}` of the agent cannot be started: {why}")]
+pub struct MissingCommand {
+    /// The program, as the spec names it.
+    pub program: String,
+    /// Why it was not found.
+    pub why: String,
+}
+
 fn is_program(path: &Path) -> bool {
     std::fs::metadata(path)
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)

@@ -4,6 +4,7 @@
 use super::SpannedStr;
 use crate::finding::{Code, Finding};
 use crate::yaml_tree::{Kind, Node, part_span};
+use counterfoil_contract::Span;
 use counterfoil_contract::source::Source;
 use counterfoil_contract::suggest::did_you_mean;
 
@@ -33,11 +34,15 @@ impl<'n> Reader<'n> {
         if self.at_limit() {
             return;
         }
-        // Only the first line of a multi-line node is marked.
+        let span = self.first_line(node);
+        self.findings.push(Finding::new(code, self.file, message, hint).at(span));
+    }
+
+    /// The first line of a node. Only that one is marked.
+    pub(crate) fn first_line(&self, node: &Node) -> Span {
         let block = self.text.get(node.start..self.end_with_delimiter(node)).unwrap_or_default();
         let line = block.split('\n').next().unwrap_or_default().trim_end();
-        let span = self.source.span(node.start, node.start + line.len().max(1));
-        self.findings.push(Finding::new(code, self.file, message, hint).at(span));
+        self.source.span(node.start, node.start + line.len().max(1))
     }
 
     /// Reports a finding at a part of a scalar, given as a character range of its value.

@@ -3,6 +3,7 @@
 use super::Checker;
 use crate::ast::SpannedStr;
 use crate::finding::Code;
+use crate::yaml_tree::{self, Kind, Node};
 use counterfoil_contract::policy::UnknownFields;
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::{Contract, ResolveError};
@@ -10,6 +11,17 @@ use std::sync::Arc;
 
 /// The hint for a contract file with errors.
 const LINT_CONTRACT: &str = "lint the contract to see every problem in it";
+
+/// Whether a text is meant as a contract: it cannot be parsed, or it has an id and a version.
+fn is_contract(text: &str) -> bool {
+    let Ok(root) = yaml_tree::parse(text, "") else { return true };
+    let entries = root.entries().unwrap_or_default();
+    let has = |name: &str, fits: fn(&Node) -> bool| {
+        entries.iter().any(|(key, value)| key.text() == Some(name) && fits(value))
+    };
+    has("contract", |value| value.text().is_some())
+        && has("version", |value| matches!(value.kind, Kind::Number(_)))
+}
 
 impl<'n> Checker<'n> {
     /// Adds the contracts listed under `contracts:` to the registry.
@@ -30,7 +42,13 @@ impl<'n> Checker<'n> {
                 }
             };
             for file in files {
-                let added = self.files.read(&file).and_then(|text| {
+                let text = self.files.read(&file);
+                // A folder may hold other things. A file that is named is meant.
+                if file != path.text && text.as_deref().is_ok_and(|text| !is_contract(text)) {
+                    self.skipped.push(file);
+                    continue;
+                }
+                let added = text.and_then(|text| {
                     let definition = counterfoil_contract::Definition::from_yaml(&text, &file);
                     let definition = definition.map_err(|error| error.to_string())?;
                     let id = definition.contract.clone();

@@ -17,6 +17,8 @@ const DEFAULT_TOTAL: u64 = 1000;
 
 /// The machine that a state is checked in.
 pub(super) struct MachineContext<'a, 'n> {
+    /// The name; empty for the main machine.
+    pub(super) name: &'a str,
     pub(super) machine: &'a ast::Machine<'n>,
     pub(super) types: &'a BTreeMap<String, Type>,
     pub(super) scope: &'a Scope,
@@ -58,6 +60,7 @@ impl<'n> Checker<'n> {
         let limits = self.limits(decl, &input_types, &scope, &states);
         let result = self.signatures.get(name).and_then(|signature| signature.result.clone());
         let context = MachineContext {
+            name,
             machine: decl,
             types: &types,
             scope: &scope,
@@ -268,6 +271,7 @@ impl<'n> Checker<'n> {
             _ => None,
         };
         let (checks, checks_type) = self.state_checks(decl);
+        self.note_check_uses((context.name, name), decl, step.as_ref().map(|(step, _)| step));
         let step_scope =
             StepScope { result: &result, claims: claims.as_ref(), checks: checks_type.as_ref() };
         let next = if matches!(step, Some((Step::End { .. }, _))) {

@@ -1,7 +1,8 @@
 //! Every code has an explain page. Its bad workflow causes only that code, and its good one passes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 
-use counterfoil_flow::{Code, check};
+use counterfoil_contract::Registry;
+use counterfoil_flow::{Code, Finding, Rejected, Workflow, check};
 use std::collections::BTreeMap;
 
 const WORKFLOW: &str = "workflow.yaml";
@@ -39,6 +40,21 @@ fn files(text: &str) -> BTreeMap<String, String> {
     files
 }
 
+/// Checks a workflow in a project that has the check `test`.
+fn check_in_project(
+    files: &BTreeMap<String, String>,
+    registry: &Registry,
+) -> Result<Workflow, Rejected> {
+    let workflow = check(WORKFLOW, files, registry)?;
+    let missing = workflow.missing_checks(["test"]);
+    let findings: Vec<Finding> = missing.iter().flat_map(|one| one.findings(WORKFLOW)).collect();
+    if findings.is_empty() {
+        Ok(workflow)
+    } else {
+        Err(Rejected { findings, files: files.clone() })
+    }
+}
+
 fn check_page(code: Code) -> Result<(), String> {
     let page = code.page();
     let title = format!("# {code}: {}", code.title());
@@ -54,10 +70,10 @@ fn check_page(code: Code) -> Result<(), String> {
         return Err("it does not explain the problem and the fix".to_owned());
     }
     let registry = counterfoil_packs::registry();
-    if let Err(rejected) = check(WORKFLOW, &files(&only(page, "yaml good", "Good")?), &registry) {
+    if let Err(rejected) = check_in_project(&files(&only(page, "yaml good", "Good")?), &registry) {
         return Err(format!("the good workflow is rejected:\n{rejected}"));
     }
-    match check(WORKFLOW, &files(&only(page, "yaml bad", "Bad")?), &registry) {
+    match check_in_project(&files(&only(page, "yaml bad", "Bad")?), &registry) {
         Ok(_) => Err("the bad workflow passes".to_owned()),
         Err(rejected) if rejected.findings.iter().all(|finding| finding.code == code) => Ok(()),
         Err(rejected) => Err(format!("the bad workflow does not show {code} alone:\n{rejected}")),

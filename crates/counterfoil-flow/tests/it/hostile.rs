@@ -192,7 +192,12 @@ fn a_contract_that_does_not_load_is_reported_where_it_is_used() {
         ("acme/qa@1".to_owned(), broken.clone()),
         ("acme/qa@1 again".to_owned(), broken),
     ]);
-    let bundle = Bundle { workflow: "workflow.yaml".to_owned(), files, contracts: kept };
+    let bundle = Bundle {
+        workflow: "workflow.yaml".to_owned(),
+        files,
+        contracts: kept,
+        require_claims: false,
+    };
     let Err(rejected) = reload(&bundle) else { panic!("it passes") };
     assert_eq!(rejected.findings[0].code, Code::UnknownContract);
     assert!(

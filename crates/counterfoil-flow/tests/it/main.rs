@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod check_uses;
 mod checks;
 mod examples;
 mod explain;

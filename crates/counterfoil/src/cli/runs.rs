@@ -135,6 +135,10 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) strict: bool,
 
+    /// Require every claim to be verified, also those that the workflow only records
+    #[arg(long)]
+    pub(crate) strict_claims: bool,
+
     /// Resume the last run of this workflow if it has not ended
     #[arg(long)]
     pub(crate) resume_last: bool,

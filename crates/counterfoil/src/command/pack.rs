@@ -4,6 +4,7 @@ use crate::cli::{ListFormat, PackCommand};
 use crate::exit::Exit;
 use crate::render;
 use crate::report::pack::{AgentReport, InputReport, MachineStates, PackReport, WorkflowReport};
+use crate::report::project_checks;
 use crate::source::{self, Source};
 use crate::{output, unpack};
 use anyhow::{Context, Result};
@@ -11,6 +12,7 @@ use counterfoil_contract::text::display_path;
 use counterfoil_flow::{Access, Machine, Workflow};
 use counterfoil_packs::Pack;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 pub(crate) fn run(command: &PackCommand) -> Result<Exit> {
@@ -41,7 +43,15 @@ fn row(page: &PackReport) -> Value {
 }
 
 fn show(pack: &'static Pack, format: ListFormat) -> Result<Exit> {
-    let page = page(pack)?;
+    let mut page = page(pack)?;
+    // The page is shown also where the configuration of the project cannot be read.
+    let config = super::workflow::project_config().ok();
+    let checks: Option<BTreeSet<&str>> =
+        config.as_ref().map(|config| config.verify.checks.keys().map(String::as_str).collect());
+    for (report, source) in page.workflows.iter_mut().zip(Source::all_in_pack(pack)) {
+        let workflow = super::workflow::load(&source, &[])?;
+        report.checks = project_checks::relied_on(&workflow, checks.as_ref());
+    }
     match format {
         ListFormat::Human => output::write_stdout(&render::pack::page(&page)),
         ListFormat::Json => output::write_json(&page),
@@ -84,6 +94,7 @@ fn sheet(source: &Source, workflow: &Workflow) -> WorkflowReport {
         inputs: inputs.collect(),
         agents: agents.collect(),
         states: machines.map(states).collect(),
+        checks: Vec::new(),
     }
 }
 

@@ -3,8 +3,9 @@
 use crate::cli::{ResumeArgs, RunArgs, RunFormat, StateLocation};
 use crate::exit::Exit;
 use crate::progress::{self, ProgressSink};
+use crate::report::project_checks;
 use crate::source::Source;
-use crate::{input, output, person, render, state_folder};
+use crate::{input, output, person, render, state_folder, terminal};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
@@ -33,9 +34,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         None => state_folder::of_repository(&repo)?,
     };
     let source = Source::find(&args.workflow)?;
-    let workflow = super::workflow::load(&source, &args.contracts)?;
+    let mut workflow = super::workflow::load(&source, &args.contracts)?;
+    if args.strict_claims {
+        workflow.require_claims();
+    }
     if args.resume_last
-        && let Some(run) = unfinished(&state, &workflow.name)?
+        && let Some(run) = unfinished(&state, &workflow.name, args.strict_claims)?
     {
         person::require_outside_of_attempts("run --resume-last")?;
         return resume_run(&args.location, &run, &args.agents, &Takeup::default(), args.format);
@@ -44,9 +48,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     given.extend(args.fail_on.iter().map(|severity| ("fail_on".to_owned(), severity.clone())));
     let inputs = inputs(task(args)?, &given, &workflow)?;
     let (named, rest) = specs(&args.agents)?;
-    let environment = agent_environment(&repo, &state)?;
+    let config = Config::load(&repo, &repo)?;
+    let checks: Vec<String> = config.verify.checks.keys().cloned().collect();
+    let environment = agent_environment(config, &state);
     let agents =
         AgentAssignments::from_specs(&workflow, &named, rest.as_deref(), &environment, &[])?;
+    require_checks(&workflow, &source, &checks)?;
     let budget = args.budget.budget();
     if args.strict {
         require_known_costs(&workflow.budget.with(&budget), &agents)?;
@@ -63,6 +70,27 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     };
     let report = start_run(&state, options, &args.location, args.format)?;
     Ok(Exit::from_run(&report))
+}
+
+/// Refuses a workflow that relies on a check which the project does not have, if a name is misspelt or
+/// a claim would have to be verified by it. Other checks that are missing are noted.
+fn require_checks(workflow: &Workflow, source: &Source, checks: &[String]) -> Result<()> {
+    let configured = checks.iter().map(String::as_str).collect();
+    let problems = project_checks::problems(workflow, &configured, source.written_by());
+    if !problems.misspelt.is_empty() {
+        let style = output::stderr_style();
+        let findings = counterfoil_flow::render(&problems.misspelt, &workflow.bundle.files, style);
+        output::write_stderr(&terminal::trust(&findings));
+        bail!("{} names a check that the project does not have", source.display_name());
+    }
+    if !problems.unverifiable.is_empty() {
+        let lines = problems.unverifiable.iter().map(|why| format!("\n- {why}"));
+        bail!("a claim could not be verified in this run:{}", lines.collect::<String>());
+    }
+    for warning in super::workflow::skipped_files(workflow).iter().chain(&problems.warnings) {
+        output::write_stderr(&format!("warning: {warning}\n"));
+    }
+    Ok(())
 }
 
 /// Refuses a limit of cost that cannot be held.
@@ -131,7 +159,7 @@ pub(crate) fn resume_run(
     let engine = state_folder::open(state)?;
     let recorded = engine.run_state(&engine.journal().resolve(run)?)?.repo;
     let repo = state_folder::repository_of_run(location, state, &recorded)?;
-    let environment = agent_environment(&repo, state)?;
+    let environment = agent_environment(Config::load(&repo, &repo)?, state);
     let repo = Some(repo);
     // The types of inputs are those of the workflow that the run began with.
     let changed = if takeup.inputs.is_empty() {
@@ -162,20 +190,23 @@ pub(crate) fn resume_run(
     Ok(Exit::from_run(&report))
 }
 
-/// The environment of agents in a repository with a state folder.
-pub(super) fn agent_environment(repo: &Path, state: &Path) -> Result<AgentEnvironment> {
-    let config = Config::load(repo, repo)?;
+/// The environment of agents in a project with a state folder.
+pub(super) fn agent_environment(config: Config, state: &Path) -> AgentEnvironment {
     // If the path of this program is unknown, agents get no MCP server, and Landlock cannot be used;
     // everything else works.
     let executable = std::env::current_exe().ok();
     let launcher = Launcher::new(config.verify.contain, executable.clone(), Some(state));
+    // Paths in counterfoil.toml begin at its folder.
+    let folder = config.verify.source.as_deref().and_then(Path::parent).map(Path::to_owned);
     let mut environment = AgentEnvironment::from_process(config.agents, executable);
+    environment.folder = folder.unwrap_or_default();
     environment.launcher = launcher;
-    Ok(environment)
+    environment
 }
 
-/// The last run of a workflow, unless it has ended.
-fn unfinished(state: &Path, workflow: &str) -> Result<Option<String>> {
+/// The last run of a workflow, unless it has ended. One that does not require all claims is refused if
+/// they have to be required.
+fn unfinished(state: &Path, workflow: &str, strict_claims: bool) -> Result<Option<String>> {
     if !state.exists() {
         return Ok(None);
     }
@@ -183,7 +214,17 @@ fn unfinished(state: &Path, workflow: &str) -> Result<Option<String>> {
     let last = engine.journal().runs(None)?.into_iter().find(|run| run.workflow == workflow);
     let Some(last) = last else { return Ok(None) };
     let run_state = engine.run_state(&last.id)?;
-    Ok(run_state.ended.is_none().then_some(last.id))
+    if run_state.ended.is_some() {
+        return Ok(None);
+    }
+    if strict_claims && !engine.workflow(&run_state)?.bundle.require_claims {
+        bail!(
+            "run {0} was started without --strict-claims; continue it with `counterfoil resume {0}`, or end it \
+             with `counterfoil cancel {0}`",
+            last.id
+        );
+    }
+    Ok(Some(last.id))
 }
 
 /// The task: the text itself, or the content of a file for `@FILE`.
@@ -243,14 +284,28 @@ fn specs(agents: &[String]) -> Result<(BTreeMap<String, String>, Option<String>)
     Ok((named, rest))
 }
 
-/// A spec with an absolute script path, so that the run can be resumed from another folder.
+/// A spec with the absolute path of its script or program, if it is a path: paths on the command line
+/// begin at the current folder, and the run can be resumed from another one.
 fn absolute(spec: &str) -> String {
-    match spec.strip_prefix("script:") {
-        Some(file) => match std::path::absolute(file) {
+    let is_relative = |path: &str| path.contains('/') && !path.starts_with('/');
+    match spec.split_once(':') {
+        Some(("script", file)) => match std::path::absolute(file) {
             Ok(path) if !file.is_empty() => format!("script:{}", path.display()),
             _ => spec.to_owned(),
         },
-        None => spec.to_owned(),
+        Some((kind @ ("acp" | "command"), line)) => {
+            let Some(mut argv) = shlex::split(line) else { return spec.to_owned() };
+            let program = argv.first().filter(|program| is_relative(program));
+            let Some(path) = program.and_then(|program| std::path::absolute(program).ok()) else {
+                return spec.to_owned();
+            };
+            argv[0] = path.display().to_string();
+            match shlex::try_join(argv.iter().map(String::as_str)) {
+                Ok(line) => format!("{kind}:{line}"),
+                Err(_) => spec.to_owned(),
+            }
+        }
+        _ => spec.to_owned(),
     }
 }
 

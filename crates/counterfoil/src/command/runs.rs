@@ -6,6 +6,7 @@ use crate::exit::Exit;
 use crate::{output, person, render, state_folder};
 use anyhow::Result;
 use counterfoil_agents::environment::AgentEnvironment;
+use counterfoil_engine::config::Config;
 use counterfoil_engine::{CancelOutcome, Engine, ledger};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -175,5 +176,5 @@ fn environment_of_run(
 ) -> Result<AgentEnvironment> {
     let recorded = engine.run_state(&engine.journal().resolve(run)?)?.repo;
     let repo = state_folder::repository_of_run(location, state, &recorded)?;
-    super::run::agent_environment(&repo, state)
+    Ok(super::run::agent_environment(Config::load(&repo, &repo)?, state))
 }

@@ -2,11 +2,14 @@
 
 use crate::cli::{GraphFormat, ListFormat, WorkflowCommand};
 use crate::exit::Exit;
+use crate::report::project_checks;
 use crate::source::Source;
-use crate::{input, output, terminal};
+use crate::{input, output, project, terminal};
 use anyhow::{Result, bail};
+use counterfoil_engine::config::Config;
 use counterfoil_flow::{Finding, Rejected, Workflow, graph, render};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 pub(crate) fn run(command: &WorkflowCommand) -> Result<Exit> {
@@ -26,27 +29,60 @@ pub(crate) fn run(command: &WorkflowCommand) -> Result<Exit> {
 
 fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result<Exit> {
     let registry = input::registry(contracts)?;
+    let config = project_config();
+    let checks: Result<BTreeSet<&str>, String> = match &config {
+        Ok(config) => Ok(config.verify.checks.keys().map(String::as_str).collect()),
+        Err(error) => Err(format!("the checks of the project are not known: {error:#}")),
+    };
     let mut good = true;
     let mut reports = Vec::new();
     for file in files {
         let source = Source::find(file)?;
-        let found = source.check(&registry)?;
+        let mut found = source.check(&registry)?;
+        let mut warnings: Vec<String> = checks.as_ref().err().into_iter().cloned().collect();
+        if let (Ok(workflow), Ok(checks)) = (&found, &checks) {
+            let problems = project_checks::problems(workflow, checks, source.written_by());
+            warnings = skipped_files(workflow);
+            warnings.extend(problems.unverifiable.into_iter().chain(problems.warnings));
+            if !problems.misspelt.is_empty() {
+                let files = workflow.bundle.files.clone();
+                found = Err(Rejected { findings: problems.misspelt, files });
+            }
+        }
         good &= found.is_ok();
         match format {
             ListFormat::Json => {
                 let findings: &[Finding] =
                     found.as_ref().err().map_or(&[], |rejected| &rejected.findings);
                 reports.push(
-                    json!({"file": source.display_name(), "ok": found.is_ok(), "findings": findings}),
+                    json!({"file": source.display_name(), "ok": found.is_ok(), "findings": findings, "warnings": warnings}),
                 );
             }
-            ListFormat::Human => output::write_stderr(&result_text(&source.display_name(), &found)),
+            ListFormat::Human => {
+                output::write_stderr(&result_text(&source.display_name(), &found));
+                for warning in &warnings {
+                    output::write_stderr(&format!("warning: {warning}\n"));
+                }
+            }
         }
     }
     if format == ListFormat::Json {
         output::write_json(&json!({"ok": good, "workflows": reports}))?;
     }
     Ok(good.into())
+}
+
+/// Warnings about files in folders of contracts that are no contracts.
+pub(super) fn skipped_files(workflow: &Workflow) -> Vec<String> {
+    let warning = |file: &String| format!("{file} is skipped: it is no contract");
+    workflow.skipped.iter().map(warning).collect()
+}
+
+/// The configuration of the project around the current folder.
+pub(super) fn project_config() -> Result<Config> {
+    let repo = input::repository(None)?;
+    let folder = project::config_folder(&repo).unwrap_or(repo);
+    Ok(project::load_config(&folder)?)
 }
 
 fn result_text(name: &str, found: &Result<Workflow, Rejected>) -> String {

@@ -3,6 +3,7 @@
 use super::probe::{CONFIG_FILE, Probe, ProgramProbe};
 use super::{Diagnosis, Finding, Level, Program, State};
 use super::{command_agents, own_settings};
+use crate::report::project_checks;
 use counterfoil_agents::adapters::Server;
 use counterfoil_agents::config::CommandSettings;
 use counterfoil_agents::environment::installed::{ProgramError, VersionFit};
@@ -25,6 +26,7 @@ pub(crate) fn diagnose(probe: &Probe) -> Diagnosis {
     let mut findings = Vec::new();
     let mut passed = Vec::new();
     check_config(probe, &agents, &mut findings, &mut passed);
+    check_checks(probe, &mut findings);
     check_programs(probe, &programs, &agents, &mut findings);
     let (wrong, runnable) = command_agents::check(&probe.commands);
     findings.extend(wrong);
@@ -163,6 +165,20 @@ fn check_config(
             "{CONFIG_FILE}: {bound} {} bound to contracts",
             if bound == 1 { "agent" } else { "agents" }
         ));
+    }
+}
+
+/// Checks that the project has the checks that its contracts rely on.
+fn check_checks(probe: &Probe, findings: &mut Vec<Finding>) {
+    let Ok(config) = &probe.config else { return };
+    let configured: BTreeSet<&str> = config.verify.checks.keys().map(String::as_str).collect();
+    for (agent, claims) in &probe.claims {
+        for (check, fix) in project_checks::missing_for_claims(claims, &configured) {
+            let message = format!(
+                "the contract of agent '{agent}' has claims that the check '{check}' verifies, and it is not configured"
+            );
+            findings.push(finding(Level::Warn, CONFIG_FILE, message, fix));
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_agents::environment::installed;
 use counterfoil_agents::environment::installed::{Installed, ProgramError};
 use counterfoil_agents::spec::AgentSpec;
+use counterfoil_contract::claim::EffectiveClaim;
 use counterfoil_contract::text::display_path;
 use counterfoil_engine::config::{Channel, Config, FILE};
 use counterfoil_flow::Access;
@@ -32,6 +33,8 @@ pub(crate) struct Probe {
     pub(crate) config: Result<Config, String>,
     /// The agents whose contract cannot be loaded, with the error.
     pub(crate) contract_errors: BTreeMap<String, String>,
+    /// The claims of the contracts that agents are bound to, by agent.
+    pub(crate) claims: BTreeMap<String, Vec<EffectiveClaim>>,
     /// The supported agent programs.
     pub(crate) programs: Vec<ProgramProbe>,
     /// The `command:` agents that the project configures.
@@ -123,8 +126,9 @@ pub(crate) fn probe(repo: &Path) -> Probe {
     Probe {
         repo: repo.to_owned(),
         contract_errors: contract_errors(&effective, &home),
+        claims: bound_claims(&effective, &home),
         programs: programs(&effective, &home, repo),
-        commands: commands(&effective, repo, path),
+        commands: commands(&effective, &home, path),
         is_repository: project::repository_root(repo).is_some(),
         has_git: find_on_path("git", path).is_some(),
         on_path: find_on_path("counterfoil", path).is_some(),
@@ -219,7 +223,7 @@ fn settings_files(
 }
 
 /// The `command:` agents that the project configures.
-fn commands(config: &Config, repo: &Path, path: Option<&OsStr>) -> Vec<CommandProbe> {
+fn commands(config: &Config, home: &Path, path: Option<&OsStr>) -> Vec<CommandProbe> {
     let agents = &config.agents;
     let named = agents.named.iter().filter_map(|(name, settings)| {
         Some((format!("agents.{name}.spec"), name.as_str(), settings.spec.as_deref()?))
@@ -237,10 +241,9 @@ fn commands(config: &Config, repo: &Path, path: Option<&OsStr>) -> Vec<CommandPr
         let settings = agents.settings(agent, program);
         let lines = argv.iter().chain(&settings.command.resume);
         let mut programs = lines.filter_map(|argv| argv.first());
-        // Worktrees have the files of the repository at the same places.
         let is_missing = |program: &&String| {
             if program.contains('/') {
-                !repo.join(program.as_str()).exists()
+                !home.join(program.as_str()).exists()
             } else {
                 find_on_path(program, path).is_none()
             }
@@ -270,6 +273,16 @@ fn contract_errors(config: &Config, home: &Path) -> BTreeMap<String, String> {
             Some((name.clone(), format!("{error:#}")))
         })
         .collect()
+}
+
+/// The claims of the contracts that agents are bound to, by agent.
+fn bound_claims(config: &Config, home: &Path) -> BTreeMap<String, Vec<EffectiveClaim>> {
+    let named = config.agents.named.iter();
+    let bound = named.filter_map(|(name, settings)| {
+        let contract = project::contract(settings.contract.as_deref()?, &[], Some(home)).ok()?;
+        Some((name.clone(), contract.effective_claims()))
+    });
+    bound.collect()
 }
 
 /// The user settings of Claude Code.

@@ -3,6 +3,7 @@
 use super::table::{self, Cell, Column, Row};
 use super::text::shell_quote;
 use crate::report::pack::{InputReport, PackReport, WorkflowReport};
+use crate::report::project_checks::ReliedOn;
 use counterfoil_contract::diagnostic::Style;
 use serde_json::Value;
 use std::fmt::Write;
@@ -71,6 +72,7 @@ pub(crate) fn page(pack: &PackReport) -> String {
         });
         text += &columns(rows.collect());
         text.push_str("  with claude, codex or gemini, all of them can run the project's checks by the tool run_check\n");
+        text += &checks(&workflow.checks);
         text.push_str("states\n");
         for machine in &workflow.states {
             let prefix = if machine.workflow.is_empty() {
@@ -94,6 +96,30 @@ pub(crate) fn page(pack: &PackReport) -> String {
         let _ = writeln!(text, "demo\n  counterfoil demo {}", pack.name);
     }
     text
+}
+
+/// The checks of the project that a workflow relies on, and whether the project has them.
+fn checks(checks: &[ReliedOn]) -> String {
+    if checks.is_empty() {
+        return String::new();
+    }
+    let rows = checks.iter().map(|check| {
+        let configured = match check.configured {
+            Some(true) => "configured",
+            Some(false) => "not configured",
+            None => "",
+        };
+        let mut used = Vec::new();
+        if !check.states.is_empty() {
+            used.push(format!("run after {}", check.states.join(", ")));
+        }
+        if !check.claims.is_empty() {
+            let policy = if check.required { " (required)" } else { "" };
+            used.push(format!("verifies {}{policy}", check.claims.join(", ")));
+        }
+        [check.name.clone(), configured.to_owned(), used.join("; "), String::new()]
+    });
+    format!("checks of the project, in [checks] of counterfoil.toml\n{}", columns(rows.collect()))
 }
 
 /// The command that runs a workflow.

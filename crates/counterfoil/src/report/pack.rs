@@ -1,5 +1,6 @@
 //! The report of `counterfoil pack show`.
 
+use super::project_checks::ReliedOn;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,6 +24,8 @@ pub(crate) struct WorkflowReport {
     pub(crate) inputs: Vec<InputReport>,
     pub(crate) agents: Vec<AgentReport>,
     pub(crate) states: Vec<MachineStates>,
+    /// The checks of the project that it relies on.
+    pub(crate) checks: Vec<ReliedOn>,
 }
 
 /// An input of a workflow.

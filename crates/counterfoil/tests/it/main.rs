@@ -11,6 +11,7 @@ mod cli;
 mod containment;
 mod docs;
 mod faults;
+mod first_steps;
 mod journals;
 mod kill;
 mod mcp;

@@ -86,12 +86,12 @@ fn one_that_is_missing_refutes_nothing() {
         let (_scene, ran) = checked(toml);
         ran.assert_claim(0, "tests_pass", "unverifiable", &["could not be run"]);
     }
-    let (_scene, ran) = checked("[checks]\ntset = \"true\"\n");
+    let (_scene, ran) = checked("[checks]\ntesting = \"true\"\n");
     ran.assert_claim(
         0,
         "tests_pass",
         "unverifiable",
-        &["there is no check 'test'", "did you mean 'tset'", "counterfoil.toml"],
+        &["there is no check 'test'", "did you mean 'testing'", "counterfoil.toml"],
     );
 }
 

@@ -40,12 +40,12 @@ fn a_required_claim_that_cannot_be_verified_fails_the_step() {
         [("require", ("failed", Some("claim"), 3)), ("record", ("done", None, 0))]
     {
         let project = DirtyProject::new();
-        // No check is configured.
+        project.write("counterfoil.toml", "[checks]\ntest = \"no-such-program --all\"\n");
         project.write_one_step("", &format!(", claims: {{ tests_pass: {policy} }}, repairs: 2"));
         // A second question would find no reply.
         project.write_script(&[replies(&json!({"files": [], "tests_pass": true}), json!({}))]);
         let ran = project.run_script();
         assert_eq!(ran.ended(), ended, "{policy}: {ran:?}");
-        ran.assert_claim(0, "tests_pass", "unverifiable", &["there is no check 'test'"]);
+        ran.assert_claim(0, "tests_pass", "unverifiable", &["could not be run"]);
     }
 }

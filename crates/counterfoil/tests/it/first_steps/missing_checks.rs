@@ -1,0 +1,136 @@
+//! A check that a claim or a gate relies on and that is not configured is said before the run.
+
+use crate::PROGRAM;
+use counterfoil_testkit::TestProject;
+
+const CONTRACT: &str = "\
+contract: acme/fix
+version: 1
+fields: { tests_passing: boolean, note: string }
+claims: { tests_passing: { kind: command, check: test } }
+examples: [{ tests_passing: true, note: Nothing yet. }]
+";
+const SCRIPT: &str = "\
+replies:
+  - { agent: fixer, text: '{\"tests_passing\": true, \"note\": \"Fixed the sum.\"}' }
+  - { agent: fixer, text: '{\"tests_passing\": true, \"note\": \"Fixed it again.\"}' }
+";
+
+/// A project with a workflow whose state `fix` has these keys, and a configuration.
+fn project(keys: &str, config: &str) -> TestProject {
+    let project = TestProject::new(PROGRAM);
+    project.init_git();
+    project.write("contracts/fix.yaml", CONTRACT);
+    project.write("script.yaml", SCRIPT);
+    if !config.is_empty() {
+        project.write("counterfoil.toml", config);
+    }
+    project.write(
+        "fix.yaml",
+        format!(
+            "workflow: fix\nagents:\n  fixer: {{ contract: acme/fix, prompt: Fix it. }}\ncontracts: [contracts]\n\
+             start: fix\nstates:\n  fix: {{ agent: fixer, {keys} go: done }}\n  done: {{ end: done }}\n"
+        ),
+    );
+    project.commit_all("start");
+    project
+}
+
+const RUN: [&str; 4] = ["run", "fix.yaml", "--agent", "script:script.yaml"];
+
+#[test]
+fn a_required_claim_without_its_check_is_refused_before_the_run() {
+    let project = project("claims: { tests_passing: require },", "[checks]\nlint = \"true\"\n");
+    insta::assert_snapshot!(project.snapshot(&RUN));
+    project.run(&["runs"]).expect(2, &["there are no runs"]);
+    project
+        .run(&["workflow", "check", "fix.yaml"])
+        .expect(0, &["warning: the check 'test' is not configured"]);
+}
+
+#[test]
+fn a_misspelt_check_is_a_finding() {
+    let project = project("checks: [tset],", "[checks]\ntest = \"true\"\n");
+    insta::assert_snapshot!(project.snapshot(&["workflow", "check", "fix.yaml"]));
+    project.run(&RUN).expect(2, &["F0208", "did you mean 'test'?"]);
+    let (code, report) =
+        project.code_and_json(&["workflow", "check", "fix.yaml", "--format", "json"]);
+    assert_eq!(code, 1);
+    let finding = &report["workflows"][0]["findings"][0];
+    assert_eq!(finding["code"], "F0208", "{report:#}");
+    assert_eq!(finding["span"]["line"], 7, "{report:#}");
+}
+
+#[test]
+fn other_checks_that_are_missing_are_noted_and_the_run_goes_on() {
+    let project = project("checks: [e2e],", "");
+    let output = project.run(&RUN);
+    output.expect(0, &["warning: checks of the workflow that are not configured: test, e2e"]);
+    let (code, report) =
+        project.code_and_json(&["workflow", "check", "fix.yaml", "--format", "json"]);
+    assert_eq!(code, 0);
+    let warnings = report["workflows"][0]["warnings"].to_string();
+    assert!(warnings.contains("e2e"), "{report:#}");
+}
+
+#[test]
+fn strict_claims_require_every_claim_also_when_the_run_is_resumed() {
+    let unverified = project("repairs: 0,", "[checks]\ntest = \"false\"\n");
+    // Recorded, the refuted claim changes nothing.
+    unverified.run(&RUN).expect(0, &["refuted 1"]);
+    let strict: Vec<&str> = RUN.iter().copied().chain(["--strict-claims"]).collect();
+    unverified.run(&strict).expect(3, &["tests_passing refuted"]);
+    // The policy is the same after a resume.
+    let resumed = unverified.run(&["resume", "last", "--agent", "script:script.yaml"]);
+    assert_eq!(resumed.code, Some(3), "{}", resumed.stderr);
+    // What is missing is said before.
+    let missing = project("", "");
+    missing.run(&strict).expect(2, &["the check 'test' is not configured"]);
+    let verified = project("", "[checks]\ntest = \"true\"\n");
+    verified.run(&strict).expect(0, &["claims: verified"]);
+}
+
+#[test]
+fn doctor_and_pack_show_name_what_is_missing() {
+    let config =
+        "[checks]\nlint = \"true\"\ntset = \"true\"\n[agents.fixer]\ncontract = \"acme/fix\"\n";
+    let project = project("", config);
+    let doctor = project.run(&["doctor", "--format", "json"]).json().to_string();
+    assert!(doctor.contains("the check 'test' verifies, and it is not configured"), "{doctor}");
+    assert!(doctor.contains("did you mean 'tset'?"), "{doctor}");
+    let page = project.run(&["pack", "show", "execution-loop"]);
+    page.expect(0, &[]);
+    let section =
+        page.stdout.split("checks of the project").nth(1).unwrap().split("states\n").next();
+    insta::assert_snapshot!(section.unwrap());
+    let report = project.run(&["pack", "show", "execution-loop", "--format", "json"]).json();
+    let lint = report["workflows"][0]["checks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["name"] == "lint");
+    assert_eq!(lint.unwrap()["configured"], true, "{report:#}");
+}
+
+#[test]
+fn a_file_that_is_no_contract_is_skipped_with_a_warning() {
+    let project = project("", "[checks]\ntest = \"true\"\n");
+    let output = r#"{"contract": "acme/fix@1", "status": "accepted", "value": {}}"#;
+    project.write("contracts/output.json", output);
+    project.run(&RUN).expect(0, &["warning: contracts/output.json is skipped"]);
+    project
+        .run(&["workflow", "check", "fix.yaml"])
+        .expect(0, &["contracts/output.json is skipped"]);
+    let listed = project.run(&["contract", "list", "--contracts", "contracts"]);
+    listed.expect(0, &["warning: contracts/output.json is skipped"]);
+    assert!(listed.stdout.contains("acme/fix"), "{}", listed.stdout);
+    // One that is named is meant, and so is one with an id and a version.
+    let text = project
+        .read("fix.yaml")
+        .replace("[contracts]", "[contracts/output.json, contracts/fix.yaml]");
+    project.write("named.yaml", text);
+    project.run(&["workflow", "check", "named.yaml"]).expect(1, &["contracts/output.json"]);
+    project
+        .write("contracts/typo.yaml", "contract: acme/typo\nversion: 1\nfeilds: { a: string }\n");
+    project.run(&["contract", "list", "--contracts", "contracts"]).expect(2, &["typo.yaml"]);
+}
