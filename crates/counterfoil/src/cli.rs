@@ -64,7 +64,10 @@ The repository is kept for inspection; its path is printed at the end. `counterf
 validation, on three texts. Exits with 0 if the run ends as the demo expects, else with the exit code of the run.";
 
 const INIT: &str = "\
-Set up a project: assign contracts to its agents, and install hooks and the MCP server.
+Set up a project: propose checks, assign contracts to its agents, and install hooks and the MCP server.
+
+Checks are proposed from Cargo.toml, package.json, pyproject.toml, go.mod and the Makefile. An agent that has the name of a built-in contract \
+is bound to it only if you say so: at the terminal, or with --bind.
 
 Prints the changes to each file as diffs on standard output. Writes them only after confirmation: with --yes, or at a terminal. \
 Exits with 0 if everything is set up, and with 1 if changes are needed and were not confirmed.";
@@ -124,7 +127,7 @@ pub(crate) enum Command {
     /// Run a pack offline in a new repository, with scripted agents
     #[command(long_about = DEMO)]
     Demo(DemoArgs),
-    /// Set up a project: contracts for its agents, hooks and the MCP server
+    /// Set up a project: checks, contracts for its agents, hooks and the MCP server
     #[command(long_about = INIT)]
     Init(InitArgs),
     /// Check the setup and suggest fixes

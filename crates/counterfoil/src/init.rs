@@ -4,6 +4,7 @@
 //! be undone, and `project_file` writes.
 
 mod change;
+mod checks;
 pub(crate) mod frontmatter;
 pub(crate) mod json;
 mod plan;
@@ -14,6 +15,6 @@ mod toml;
 mod trust;
 
 pub(crate) use change::{FileChange, InitRecord, UndoResult};
-pub(crate) use plan::{Plan, plan};
+pub(crate) use plan::{Bindings, Plan, plan, unasked_bindings};
 pub(crate) use project_file::{FileState, file_state};
 pub(crate) use survey::{Subagents, Survey, find_on_path, subagents, survey};

@@ -17,6 +17,7 @@ mod progress;
 mod project;
 mod render;
 mod report;
+mod shell;
 mod source;
 mod state_folder;
 mod terminal;

@@ -41,6 +41,10 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub(crate) yes: bool,
 
+    /// Bind an agent to a contract; can be repeated
+    #[arg(long, value_name = "AGENT=CONTRACT", value_parser = parse_binding, conflicts_with = "undo")]
+    pub(crate) bind: Vec<(String, String)>,
+
     /// Remove what an earlier init added, and nothing else
     #[arg(long)]
     pub(crate) undo: bool,
@@ -48,6 +52,14 @@ pub(crate) struct InitArgs {
     /// The repository [default: the one around the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) repo: Option<PathBuf>,
+}
+
+fn parse_binding(text: &str) -> Result<(String, String), String> {
+    let (agent, contract) = text.split_once('=').ok_or("write AGENT=CONTRACT")?;
+    if agent.trim().is_empty() || contract.trim().is_empty() {
+        return Err("write AGENT=CONTRACT".to_owned());
+    }
+    Ok((agent.to_owned(), contract.to_owned()))
 }
 
 #[derive(Debug, Args)]

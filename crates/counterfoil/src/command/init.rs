@@ -3,10 +3,11 @@
 use crate::cli::InitArgs;
 use crate::exit::Exit;
 use crate::init::{
-    FileChange, FileState, InitRecord, Plan, UndoResult, file_state, plan, project_file, survey,
+    Bindings, FileChange, FileState, InitRecord, Plan, Survey, UndoResult, file_state, plan,
+    project_file, survey, unasked_bindings,
 };
 use crate::render::setup;
-use crate::{input, output, project};
+use crate::{input, output, project, shell};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::text::display_path;
 use std::io::{BufRead, IsTerminal};
@@ -16,6 +17,8 @@ use std::path::Path;
 const RECORD: &str = ".counterfoil/init.json";
 /// The file that keeps the state folder out of commits. The engine writes the same one.
 const IGNORE: &str = ".counterfoil/.gitignore";
+/// The most agents that are asked about.
+const MAX_QUESTIONS: usize = 20;
 /// The most bytes that are read of an answer at the prompt.
 const MAX_ANSWER_BYTES: u64 = 64;
 
@@ -40,8 +43,9 @@ fn add(
 ) -> Result<Exit> {
     let path = std::env::var_os("PATH");
     let survey = survey(root, path.as_deref());
-    let plan = plan(&survey);
     output::write_stderr(&setup::survey(root, &survey));
+    let bindings = bindings(args, root, &survey)?;
+    let plan = plan(&survey, &bindings);
     let notes: String = plan.notes.iter().map(|note| format!("note: {note}\n")).collect();
     output::write_stderr(&notes);
     if plan.files.is_empty() {
@@ -53,7 +57,11 @@ fn add(
             .iter()
             .map(|file| (file.file, file.before.as_deref(), Some(file.after.as_str()))),
     )?;
-    if !confirm(args, "Write these changes?", "counterfoil init --yes")? {
+    let bind = |(agent, id): &(String, String)| {
+        format!(" --bind {}", shell::quote(&format!("{agent}={id}")))
+    };
+    let bind: String = args.bind.iter().map(bind).collect();
+    if !confirm(args, "Write these changes?", &format!("counterfoil init --yes{bind}"))? {
         return Ok(Exit::Failure);
     }
     // The record comes first, so that every edit is recorded. Undo skips a recorded edit that was
@@ -65,6 +73,46 @@ fn add(
         "done; check the setup with `counterfoil doctor`, undo the changes with `counterfoil init --undo` (recorded in {RECORD})\n"
     ));
     Ok(Exit::Success)
+}
+
+/// The contracts for agents: those on the command line, and at a terminal those that the user agrees
+/// to.
+fn bindings(args: &InitArgs, root: &Path, survey: &Survey) -> Result<Bindings> {
+    let mut bindings = Bindings::new();
+    for (agent, id) in &args.bind {
+        project::contract(id, &[], Some(root))?;
+        if bindings.insert(agent.clone(), id.clone()).is_some() {
+            bail!("--bind {agent}=… is given twice; keep one");
+        }
+    }
+    if args.yes || !is_at_terminal() {
+        return Ok(bindings);
+    }
+    for (agent, id) in unasked_bindings(survey, &bindings).into_iter().take(MAX_QUESTIONS) {
+        let question = format!(
+            "Does the agent '{agent}' return what the contract {id} asks for? Bind it (`counterfoil \
+             contract show {id}` shows the contract)?"
+        );
+        if ask(&question)? {
+            bindings.insert(agent, id);
+        }
+    }
+    Ok(bindings)
+}
+
+/// Whether a person can be asked.
+fn is_at_terminal() -> bool {
+    std::io::stdin().is_terminal() && output::stderr_is_terminal()
+}
+
+/// Asks a question at the terminal. Anything but yes is no.
+fn ask(question: &str) -> Result<bool> {
+    output::write_stderr(&format!("{question} [y/N] "));
+    let mut answer = String::new();
+    std::io::Read::take(std::io::stdin().lock(), MAX_ANSWER_BYTES)
+        .read_line(&mut answer)
+        .context("cannot read the answer")?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 fn write_plan(root: &Path, plan: &Plan) -> Result<()> {
@@ -210,16 +258,11 @@ fn confirm(args: &InitArgs, question: &str, command: &str) -> Result<bool> {
     if args.yes {
         return Ok(true);
     }
-    if !(std::io::stdin().is_terminal() && output::stderr_is_terminal()) {
+    if !is_at_terminal() {
         output::write_stderr(&format!("nothing was written; apply the changes with `{command}`\n"));
         return Ok(false);
     }
-    output::write_stderr(&format!("{question} [y/N] "));
-    let mut answer = String::new();
-    std::io::Read::take(std::io::stdin().lock(), MAX_ANSWER_BYTES)
-        .read_line(&mut answer)
-        .context("cannot read the answer")?;
-    let is_yes = matches!(answer.trim().to_lowercase().as_str(), "y" | "yes");
+    let is_yes = ask(question)?;
     if !is_yes {
         output::write_stderr("nothing was written\n");
     }

@@ -1,6 +1,7 @@
 //! Decides what `init` adds to which file. No I/O.
 
 use super::change::{FileChange, FileEdit};
+use super::checks;
 use super::json;
 use super::project_file::FileState;
 use super::suggest::{Suggestion, suggest};
@@ -8,10 +9,12 @@ use super::survey::{CLAUDE_SERVERS, CLAUDE_SETTINGS, CODEX_SETTINGS, GEMINI_SETT
 use super::toml;
 use super::trust::FolderTrust;
 use crate::project;
+use crate::shell;
 use counterfoil_agents::adapters::Server;
 use counterfoil_contract::text::display_path;
 use counterfoil_engine::config::{Config, FILE};
 use serde_json::{Value, json as literal};
+use std::collections::BTreeMap;
 
 /// The planned edits of a project.
 #[derive(Clone, Debug, Default)]
@@ -44,13 +47,37 @@ const MAX_NAMED: usize = 5;
 /// The reason why a file is not edited.
 type Reason = String;
 
-/// Plans the edits of a project.
-pub(crate) fn plan(survey: &Survey) -> Plan {
+/// The contracts that a person chose for agents, by agent.
+pub(crate) type Bindings = BTreeMap<String, String>;
+
+/// The agents that have the name of one of our contracts, with that contract. A name is no reason to
+/// bind them: somebody has to say that the agent returns what the contract asks for.
+pub(crate) fn unasked_bindings(survey: &Survey, chosen: &Bindings) -> Bindings {
+    let config = match survey.files.get(FILE) {
+        Some(FileState::Text(text)) => Config::parse(text).unwrap_or_default(),
+        _ => Config::default(),
+    };
+    let agents = survey.subagents.named.keys().filter(|name| {
+        let settings = config.agents.named.get(*name);
+        !chosen.contains_key(*name) && settings.is_none_or(|settings| settings.contract.is_none())
+    });
+    let same_name = |name: &String| match suggest(name, &survey.contracts) {
+        Suggestion::Exact(id) if !survey.is_own_contract(&id) => Some((name.clone(), id)),
+        _ => None,
+    };
+    agents.filter_map(same_name).collect()
+}
+
+/// Plans the edits of a project. Agents are bound to contracts that a person chose, and to contracts
+/// of the project with their name.
+pub(crate) fn plan(survey: &Survey, bindings: &Bindings) -> Plan {
     let mut plan = Plan::default();
     plan.notes.extend(survey.notes.iter().chain(&survey.subagents.notes).cloned());
     let has = |marker: &str| survey.markers.contains(&marker);
     let claude = has(".claude") || survey.programs.iter().any(|program| program == "claude");
-    plan.edit_file(survey, FILE, "", |edit, notes| add_agents(survey, edit, notes));
+    plan.edit_file(survey, FILE, "", |edit, notes| {
+        add_project_settings(survey, bindings, edit, notes)
+    });
     // Without a contract the hooks have nothing to validate and the MCP server does not start.
     if !plan.has_bound_agent(survey) {
         plan.notes.push(
@@ -175,8 +202,13 @@ fn what_must_be_trusted(survey: &Survey, files: &[PlannedFile]) -> Vec<String> {
     notes
 }
 
-/// Adds the default program and the contracts of agents to the project's configuration.
-fn add_agents(survey: &Survey, edit: &mut FileEdit, notes: &mut Vec<String>) -> Result<(), Reason> {
+/// Adds the default program, checks and the contracts of agents to the project's configuration.
+fn add_project_settings(
+    survey: &Survey,
+    bindings: &Bindings,
+    edit: &mut FileEdit,
+    notes: &mut Vec<String>,
+) -> Result<(), Reason> {
     toml::validate(edit.text())?;
     let config =
         Config::parse(edit.text()).map_err(|error| format!("{error}; it was not changed"))?;
@@ -190,10 +222,60 @@ fn add_agents(survey: &Survey, edit: &mut FileEdit, notes: &mut Vec<String>) -> 
             ))?,
         }
     }
+    // A project that has some was asked before, or knows what it wants.
+    if config.verify.checks.is_empty() {
+        let proposed = checks::propose(&survey.build_files);
+        for check in proposed.checks {
+            edit.add_toml(&["checks", check.name], literal!(check.run))?;
+        }
+        notes.extend(proposed.notes);
+    }
+    add_bindings(survey, &config, bindings, edit, notes)
+}
+
+/// The contract that an agent is bound to.
+fn bound_to<'c>(config: &'c Config, agent: &str) -> Option<&'c str> {
+    config.agents.named.get(agent)?.contract.as_deref()
+}
+
+/// Adds the contracts of agents.
+fn add_bindings(
+    survey: &Survey,
+    config: &Config,
+    bindings: &Bindings,
+    edit: &mut FileEdit,
+    notes: &mut Vec<String>,
+) -> Result<(), Reason> {
+    for (name, id) in bindings {
+        match bound_to(config, name) {
+            None => edit.add_toml(&["agents", name, "contract"], literal!(id))?,
+            Some(other) if other == id => {}
+            Some(other) => notes
+                .push(format!("agent '{name}' is bound to {other} already; change that in {FILE}")),
+        }
+    }
+    let unasked = unasked_bindings(survey, bindings);
+    if unasked.len() > MAX_NAMED {
+        notes.push(format!(
+            "{} more agents have the name of a built-in contract and are not bound",
+            unasked.len() - MAX_NAMED
+        ));
+    }
+    for (name, id) in unasked.iter().take(MAX_NAMED) {
+        notes.push(format!(
+            "agent '{name}' has the name of the contract {id} and is not bound to it; if it returns \
+             what `counterfoil contract show {id}` describes, bind it with \
+             `counterfoil init --bind {}`",
+            shell::quote(&format!("{name}={id}"))
+        ));
+    }
     let mut without_match = Vec::new();
     let mut ambiguous = 0;
     for name in survey.subagents.named.keys() {
-        if config.agents.named.get(name).is_some_and(|settings| settings.contract.is_some()) {
+        if bound_to(config, name).is_some()
+            || bindings.contains_key(name)
+            || unasked.contains_key(name)
+        {
             continue;
         }
         match suggest(name, &survey.contracts) {

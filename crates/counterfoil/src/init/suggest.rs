@@ -14,6 +14,8 @@ pub(crate) struct AvailableContract {
     pub(crate) id: String,
     /// The agent that the contract is written for.
     pub(crate) agent: Option<String>,
+    /// Whether the project itself defines it.
+    pub(crate) is_own: bool,
 }
 
 /// The suggestion for one agent.
@@ -100,6 +102,7 @@ mod tests {
         let contract = |(id, agent): (&str, Option<&str>)| AvailableContract {
             id: id.into(),
             agent: agent.map(str::to_owned),
+            is_own: false,
         };
         [
             ("execution-loop/qa", Some("qa")),

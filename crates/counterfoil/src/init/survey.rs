@@ -1,5 +1,6 @@
 //! Reads what a project and PATH contain. It decides nothing.
 
+use super::checks::{BUILD_FILES, BuildFiles, READ_FILES};
 use super::frontmatter::{self, Frontmatter};
 use super::project_file::{FileState, file_state};
 use super::suggest::AvailableContract;
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 const MAX_AGENT_FILES: usize = 1000;
 /// The most bytes that are read of each: the front matter is at the beginning.
 const MAX_FRONTMATTER_BYTES: u64 = 64 << 10;
+/// The most bytes that are read of a build file.
+const MAX_BUILD_FILE_BYTES: u64 = 4 << 20;
 /// The depth to which folders are searched.
 const MAX_DEPTH: usize = 4;
 
@@ -45,10 +48,19 @@ pub(crate) struct Survey {
     pub(crate) own_contracts: bool,
     /// The configuration files by their paths.
     pub(crate) files: BTreeMap<&'static str, FileState>,
+    /// The build files that say which checks the project has.
+    pub(crate) build_files: BuildFiles,
     /// What Codex and Gemini CLI trust of the project.
     pub(crate) trust: Trust,
     /// Problems that were found.
     pub(crate) notes: Vec<String>,
+}
+
+impl Survey {
+    /// Whether the project itself defines a contract.
+    pub(crate) fn is_own_contract(&self, id: &str) -> bool {
+        self.contracts.iter().any(|contract| contract.id == id && contract.is_own)
+    }
 }
 
 /// The subagents of a project.
@@ -68,6 +80,7 @@ pub(crate) fn survey(root: &Path, path: Option<&OsStr>) -> Survey {
             .push(format!("the contracts in {} are skipped: {error:#}", project::CONTRACTS_FOLDER));
         counterfoil_packs::registry()
     });
+    let builtin = counterfoil_packs::registry();
     let contracts = registry
         .iter()
         .map(counterfoil_contract::registry::Entry::definition)
@@ -75,6 +88,7 @@ pub(crate) fn survey(root: &Path, path: Option<&OsStr>) -> Survey {
         .map(|definition| AvailableContract {
             id: definition.contract.clone(),
             agent: definition.agent.clone(),
+            is_own: builtin.get(&definition.contract).is_err(),
         })
         .collect();
     let files = [FILE, CLAUDE_SETTINGS, CLAUDE_SERVERS, GEMINI_SETTINGS, CODEX_SETTINGS];
@@ -87,9 +101,25 @@ pub(crate) fn survey(root: &Path, path: Option<&OsStr>) -> Survey {
         contracts,
         own_contracts: project::contracts_folder(root).is_some(),
         files: files.into_iter().map(|file| (file, file_state(root, file))).collect(),
+        build_files: build_files(root),
         trust: trust::read(root, &|name| std::env::var_os(name)),
         notes,
     }
+}
+
+/// The build files of a project. Those that cannot be read are left out.
+fn build_files(root: &Path) -> BuildFiles {
+    let names = BUILD_FILES.into_iter().filter(|name| root.join(name).is_file());
+    let text = |name: &'static str| {
+        if !READ_FILES.contains(&name) {
+            return Some((name, String::new()));
+        }
+        let mut bytes = Vec::new();
+        let file = std::fs::File::open(root.join(name)).ok()?;
+        file.take(MAX_BUILD_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+        Some((name, String::from_utf8(bytes).ok()?))
+    };
+    names.filter_map(text).collect()
 }
 
 /// The supported agent programs that are on PATH.

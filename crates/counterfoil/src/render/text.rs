@@ -1,6 +1,7 @@
 //! Small pieces of text that several renderers share: numbers, times, values and safe strings.
 
-use counterfoil_contract::text::{escape_control, is_unsafe, pluralize};
+pub(crate) use crate::shell::quote as shell_quote;
+use counterfoil_contract::text::{escape_control, pluralize};
 use counterfoil_flow::Usage;
 use serde_json::Value;
 use std::fmt::Write;
@@ -11,27 +12,6 @@ const MAX_ABBREVIATED: usize = 60;
 const MAX_JSON: usize = 120;
 /// The longest line that [`one_line`] prints in full.
 const MAX_LINE: usize = 300;
-
-/// A word quoted for a POSIX shell, if it needs quotes.
-pub(crate) fn shell_quote(word: &str) -> String {
-    let needs_no_quotes = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
-    if !word.is_empty() && word.chars().all(needs_no_quotes) {
-        return word.to_owned();
-    }
-    if word.contains(|c: char| c == '\n' || is_unsafe(c)) {
-        // In a form that stays on its line.
-        let escape = |c: char| match c {
-            '\'' | '\\' => format!("\\{c}"),
-            c if c == '\n' || is_unsafe(c) => {
-                let mut buffer = [0; 4];
-                c.encode_utf8(&mut buffer).bytes().map(|byte| format!("\\x{byte:02x}")).collect()
-            }
-            c => c.to_string(),
-        };
-        return format!("$'{}'", word.chars().map(escape).collect::<String>());
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
 
 /// A time in UTC, to the minute.
 pub(super) fn timestamp(ms: i64) -> String {

@@ -53,7 +53,14 @@ fn finds(project: &SetupProject, expected: &str) {
 fn when_all_is_well_it_says_so() {
     let project = project();
     project.write("repo/.claude/agents/qa.md", "---\nname: qa\n---\n");
-    assert!(project.command().args(["init", "--yes"]).output().is_success());
+    project.write("repo/Makefile", "test:\n\ttrue\n");
+    assert!(
+        project
+            .command()
+            .args(["init", "--yes", "--bind", "qa=execution-loop/qa"])
+            .output()
+            .is_success()
+    );
     insta::assert_snapshot!(project.snapshot(&mut doctor(&project)));
     assert_eq!(findings(&project), Vec::<String>::new());
 }
@@ -246,7 +253,14 @@ fn what_stands_between_people_and_their_contracts() {
         project.write("repo/.claude/agents/qa.md", format!("---\nname: qa\n{tools}---\n"))
     };
     qa("tools: Read\n");
-    assert!(project.command().args(["init", "--yes"]).output().is_success());
+    project.write("repo/Makefile", "test:\n\ttrue\n");
+    assert!(
+        project
+            .command()
+            .args(["init", "--yes", "--bind", "qa=execution-loop/qa"])
+            .output()
+            .is_success()
+    );
     finds(
         &project,
         "`tools:` of 'qa' does not list mcp__counterfoil__submit_result, so the agent cannot submit its result with it | tools: Read, mcp__counterfoil__submit_result",

@@ -20,9 +20,13 @@ fn claude_project() -> SetupProject {
     project
 }
 
+/// The command with these flags, and with a contract for the agent `qa` if there is one.
 fn init(project: &SetupProject, flags: &[&str]) -> TestCommand {
     let mut command = project.command();
     command.arg("init").args(flags);
+    if !flags.contains(&"--undo") && project.path("repo/.claude/agents/qa.md").exists() {
+        command.args(["--bind", "qa=execution-loop/qa"]);
+    }
     command
 }
 
@@ -160,7 +164,7 @@ fn agents_that_came_later_are_added_and_both_times_are_undone() {
     let before = read_tree(&project.repo());
     assert_eq!(code(&mut init(&project, &["--yes"])), 0);
     project.write("repo/.claude/agents/dod.md", QA.replace("qa", "dod"));
-    assert_eq!(code(&mut init(&project, &["--yes"])), 0);
+    assert_eq!(code(&mut init(&project, &["--yes", "--bind", "dod=execution-loop/dod"])), 0);
     assert!(project.read("repo/counterfoil.toml").contains("[agents.dod]"));
     std::fs::remove_file(project.path("repo/.claude/agents/dod.md")).unwrap();
     assert_eq!(code(&mut init(&project, &["--undo", "--yes"])), 0);
@@ -214,6 +218,57 @@ fn thousands_of_agents_are_no_trouble() {
     assert_eq!(comments, 50);
     let again = project.snapshot(&mut init(&project, &["--yes"]));
     assert!(again.contains("950 more agents") && again.contains("nothing to add"), "{again}");
+}
+
+#[test]
+fn the_name_of_an_agent_is_no_reason_to_bind_it_to_one_of_our_contracts() {
+    let project = claude_project();
+    project.write(
+        "repo/contracts/poet.yaml",
+        "contract: acme/poet\nversion: 1\nfields: { poem: string }\nexamples: [{ poem: Roses. }]\n",
+    );
+    let shown = project.snapshot(project.command().args(["init", "--yes"]));
+    assert!(
+        shown.contains(
+            "agent 'qa' has the name of the contract execution-loop/qa and is not bound to it"
+        ) && shown.contains("`counterfoil init --bind qa=execution-loop/qa`"),
+        "{shown}"
+    );
+    // A contract of the project itself is the project's word.
+    let config = project.read("repo/counterfoil.toml");
+    assert!(!config.contains("execution-loop/qa"), "{config}");
+    assert!(config.contains("[agents.poet]\ncontract = \"acme/poet\"\n"), "{config}");
+    let bound = project.snapshot(project.command().args([
+        "init",
+        "--yes",
+        "--bind",
+        "qa=execution-loop/qa",
+    ]));
+    assert!(bound.starts_with("exit 0\n"), "{bound}");
+    assert!(project.read("repo/counterfoil.toml").contains("contract = \"execution-loop/qa\"\n"));
+    let other =
+        project.snapshot(project.command().args(["init", "--bind", "qa=execution-loop/dod"]));
+    assert!(other.contains("agent 'qa' is bound to execution-loop/qa already"), "{other}");
+    for (binding, expected) in [
+        ("qa=execution-loop/qb", "did you mean"),
+        ("qa", "write AGENT=CONTRACT"),
+        ("=a/b", "write AGENT=CONTRACT"),
+    ] {
+        let refused = project.snapshot(project.command().args(["init", "--bind", binding]));
+        assert!(refused.starts_with("exit 2\n") && refused.contains(expected), "{refused}");
+    }
+}
+
+#[test]
+fn checks_are_proposed_from_the_build_files_once() {
+    let project = SetupProject::new();
+    project.write("repo/Cargo.toml", "[workspace]\nmembers = []\n");
+    project.write("repo/Makefile", "lint:\n\ttrue\n");
+    insta::assert_snapshot!("checks", project.snapshot(project.command().args(["init", "--yes"])));
+    // Those that somebody took out are not proposed again.
+    project.write("repo/counterfoil.toml", "[checks]\ntest = \"cargo nextest run\"\n");
+    let again = project.snapshot(project.command().args(["init", "--yes"]));
+    assert!(again.contains("nothing to add"), "{again}");
 }
 
 #[test]
