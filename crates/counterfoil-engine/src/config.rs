@@ -9,6 +9,9 @@ use std::path::Path;
 pub use counterfoil_agents::config::{Agents, Channel, Denied, Settings};
 pub use counterfoil_verify::config::{ConfigError, FILE, VerifyConfig};
 
+/// The JSON Schema of the file.
+pub const JSON_SCHEMA: &str = include_str!("config.schema.json");
+
 /// The digest of the configuration of the project in a folder. It differs if the file does.
 pub fn digest(folder: &Path) -> String {
     match ProjectFile::find(folder, git::repository_top(folder).unwrap_or(folder)) {

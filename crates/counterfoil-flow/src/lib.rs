@@ -28,6 +28,9 @@ mod variable_types;
 mod workflow;
 mod yaml_tree;
 
+/// The JSON Schema of a workflow file. The checker finds more than a schema can tell.
+pub const JSON_SCHEMA: &str = include_str!("workflow.schema.json");
+
 pub use artifact::{Rendered, Rendering, artifact_paths, artifacts, rendered_by};
 pub use attempt_message::{
     AgentMessage, AttemptMessage, CommandMessage, ReadMessage, ResolveError, RuleMessage,

@@ -1,4 +1,5 @@
-//! The commands and arguments of the command line. This module depends on no other module here.
+//! The commands and arguments of the command line. This module depends on no other module here but
+//! the list of schemas.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use counterfoil_contract::policy::{RepairPolicy, Truncated};
@@ -13,6 +14,7 @@ mod mcp;
 mod packs;
 mod recordings;
 mod runs;
+mod scaffold;
 mod setup;
 
 pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
@@ -24,6 +26,7 @@ pub(crate) use runs::{
     AnswerArgs, GraphFormat, ResumeArgs, RunArgs, RunFormat, RunRef, RunsArgs, ShowArgs,
     StateLocation, WorkflowArgs, WorkflowCommand,
 };
+pub(crate) use scaffold::{NewArgs, NewCommand, SchemaArgs, SourceArgs};
 pub(crate) use setup::{DoctorArgs, HookArgs, HookCheckArgs, HookCommand, InitArgs};
 
 /// Validate and verify the results of coding agents.
@@ -62,6 +65,19 @@ Run a pack offline: a real run in a new git repository, with scripted agents.
 
 The repository is kept for inspection; its path is printed at the end. `counterfoil demo contracts` shows only extraction and \
 validation, on three texts. Exits with 0 if the run ends as the demo expects, else with the exit code of the run.";
+
+const NEW: &str = "\
+Write the files of a new contract or workflow, with a script to run it at once.
+
+The fields of the contract come from an example of a result (--from-example), from the instructions of a subagent (--from-agent), or are \
+a start to edit. No file is overwritten. Everything that is written passes `contract lint` and `workflow check`, and the printed command \
+runs it with scripted replies.";
+
+const SCHEMA: &str = "\
+Print the JSON Schema of contract files, workflow files or counterfoil.toml.
+
+Editors complete and validate files with it: in YAML with the comment `# yaml-language-server: $schema=FILE`, in TOML with `#:schema FILE`, each \
+in the first line. It finds mistakes in the form of a file; `contract lint` and `workflow check` find the others, too.";
 
 const INIT: &str = "\
 Set up a project: propose checks, assign contracts to its agents, and install hooks and the MCP server.
@@ -127,6 +143,12 @@ pub(crate) enum Command {
     /// Run a pack offline in a new repository, with scripted agents
     #[command(long_about = DEMO)]
     Demo(DemoArgs),
+    /// Write the files of a new contract or workflow, with a script to run it at once
+    #[command(long_about = NEW)]
+    New(NewArgs),
+    /// Print the JSON Schema of contract files, workflow files or counterfoil.toml
+    #[command(long_about = SCHEMA)]
+    Schema(SchemaArgs),
     /// Set up a project: checks, contracts for its agents, hooks and the MCP server
     #[command(long_about = INIT)]
     Init(InitArgs),
@@ -183,6 +205,8 @@ impl Command {
             | Self::Replay(_)
             | Self::Explain(_)
             | Self::Demo(_)
+            | Self::New(_)
+            | Self::Schema(_)
             | Self::Hook(_)
             | Self::Completions { .. }
             | Self::Contained(_)

@@ -17,6 +17,8 @@ mod progress;
 mod project;
 mod render;
 mod report;
+mod scaffold;
+mod schema;
 mod shell;
 mod source;
 mod state_folder;
@@ -57,6 +59,8 @@ fn main() -> std::process::ExitCode {
         Command::Mcp(args) => command::mcp::run(&args),
         Command::Explain(args) => command::explain::run(&args),
         Command::Demo(args) => command::demo::run(&args),
+        Command::New(args) => command::new::run(&args.command),
+        Command::Schema(args) => command::schema::run(&args),
         Command::Init(args) => command::init::run(&args),
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Hook(args) => Ok(command::hook::run(&args.command)),

@@ -16,6 +16,7 @@ pub(crate) mod replay;
 mod run_list;
 mod run_summary;
 pub(crate) mod sarif;
+pub(crate) mod scaffold;
 pub(crate) mod setup;
 pub(crate) mod stats;
 mod table;

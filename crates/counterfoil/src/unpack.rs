@@ -48,6 +48,25 @@ pub(crate) fn write_files(folder: &Path, files: &[FileToWrite<'_>]) -> Result<()
     Ok(())
 }
 
+/// Writes new files into an existing folder. Nothing is written if one of the paths is not usable, and
+/// nothing that exists is overwritten, also if it came to be in the meantime.
+pub(crate) fn create_files(folder: &Path, files: &[FileToWrite<'_>]) -> Result<()> {
+    let targets: Vec<(PathBuf, &[u8])> = files
+        .iter()
+        .map(|(path, bytes)| Ok((target_path(folder, path)?, *bytes)))
+        .collect::<Result<_>>()?;
+    for (path, bytes) in targets {
+        let create = || -> std::io::Result<()> {
+            if let Some(folder) = path.parent() {
+                std::fs::create_dir_all(folder)?;
+            }
+            OpenOptions::new().write(true).create_new(true).open(&path)?.write_all(bytes)
+        };
+        create().with_context(|| format!("cannot write {}", display_path(&path)))?;
+    }
+    Ok(())
+}
+
 /// Reads all files below a folder. Their paths begin with `prefix` instead of the folder's own
 /// path. Symbolic links are skipped. More than `max_bytes` bytes in total are an error.
 pub(crate) fn read_files(

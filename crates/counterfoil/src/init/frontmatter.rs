@@ -7,6 +7,8 @@ use serde::Deserialize;
 pub(crate) struct Frontmatter {
     /// The name of the subagent.
     pub(crate) name: Option<String>,
+    /// When to use it, as a text of any length.
+    pub(crate) description: Option<String>,
     /// The tools that the subagent may use, or none if it may use all.
     pub(crate) tools: Option<Vec<String>>,
     /// The error if the front matter is not valid YAML. Name and tools are then read line by line.
@@ -17,6 +19,8 @@ pub(crate) struct Frontmatter {
 struct RawFrontmatter {
     #[serde(default)]
     name: Option<String>,
+    #[serde(default)]
+    description: Option<String>,
     #[serde(default)]
     tools: Option<Tools>,
 }
@@ -40,6 +44,7 @@ pub(crate) fn parse(text: &str) -> Option<Frontmatter> {
     match serde_saphyr::from_str::<RawFrontmatter>(&(header.join("\n") + "\n")) {
         Ok(raw) => Some(Frontmatter {
             name: raw.name.filter(|name| !name.trim().is_empty()),
+            description: raw.description.filter(|text| !text.trim().is_empty()),
             tools: raw.tools.and_then(|tools| match tools {
                 Tools::Line(line) => parse_tools(&line),
                 Tools::List(list) => Some(list),
@@ -56,6 +61,7 @@ pub(crate) fn parse(text: &str) -> Option<Frontmatter> {
             let message = error.to_string().lines().next().unwrap_or_default().to_owned();
             Some(Frontmatter {
                 name: value("name"),
+                description: value("description"),
                 tools: value("tools").and_then(|line| parse_tools(&line)),
                 yaml_error: Some(message),
             })

@@ -174,6 +174,16 @@ fn rows(all: &Commands) -> Vec<Row> {
     rows.push(row("init", &["--yes"]));
     rows.push(row("init", &["--undo"]));
     rows.push(row("init", &["--repo", EVIL]));
+    rows.push(row("init", &["--bind", &format!("{EVIL}={EVIL}")]));
+    let (new, example) = (format!("../new/{EVIL}"), named(".schema.json"));
+    rows.push(row("new contract", &[EVIL]));
+    rows.push(row("new contract", &["one", "--from-agent", &file, "--dir", &new]));
+    rows.push(row("new contract", &["one", "--from-agent", &file, "--dir", &new]));
+    rows.push(row("new workflow", &["two", "--from-example", &example, "--dir", &new]));
+    rows.push(row("new workflow", &["two", "--from-example", &example, "--optional", EVIL]));
+    rows.push(row("new workflow", &["two", "--from-example", EVIL]));
+    rows.push(row("schema", &["contract"]));
+    rows.push(row("schema", &["--write", &new]));
     for hook in ["hook claude-stop", "hook claude-subagent-stop"] {
         for message in [reply(json!(EVIL)), EVIL.to_owned()] {
             let payload = json!({

@@ -1,0 +1,186 @@
+//! The command `counterfoil new`.
+
+use crate::cli::{NewCommand, SourceArgs};
+use crate::exit::Exit;
+use crate::scaffold::{self, AgentFile, Scaffold, contract_files, workflow_files};
+use crate::schema::Kind;
+use crate::{input, output, render, unpack};
+use anyhow::{Context, Result, bail};
+use counterfoil_contract::Contract;
+use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::text::{display_path, join_limited};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, IsTerminal, Read};
+use std::path::Path;
+
+/// The size limit of an example and of a subagent's file.
+const MAX_BYTES: usize = 1 << 20;
+/// The most bytes that are read of an answer.
+const MAX_ANSWER_BYTES: u64 = 64 << 10;
+/// The most fields that a message lists.
+const MAX_FIELDS: usize = 40;
+/// The namespace of contracts in a folder whose name cannot be one.
+const NAMESPACE: &str = "own";
+
+pub(crate) fn run(command: &NewCommand) -> Result<Exit> {
+    let (NewCommand::Contract { name, source } | NewCommand::Workflow { name, source }) = command;
+    let folder = source.dir.clone().unwrap_or_else(|| ".".into());
+    let scaffold = read(name, source, &folder)?;
+    let (files, workflow) = match command {
+        NewCommand::Contract { .. } => {
+            (contract_files(&scaffold)?, format!("try-{}", scaffold.name))
+        }
+        NewCommand::Workflow { .. } => (new_workflow(&scaffold, &folder)?, scaffold.name.clone()),
+    };
+    let written = write(&folder, &files)?;
+    let folder = source.dir.as_ref().map(|folder| display_path(folder)).unwrap_or_default();
+    output::write_stderr(&render::scaffold::written(&folder, &written, &workflow));
+    Ok(Exit::Success)
+}
+
+/// The files of a workflow. A contract of its name that is there already is used.
+fn new_workflow(scaffold: &Scaffold, folder: &Path) -> Result<BTreeMap<String, String>> {
+    let path = folder.join(format!("contracts/{}.yaml", scaffold.name));
+    if scaffold.example.is_some() || path.symlink_metadata().is_err() {
+        return Ok(workflow_files(scaffold, None)?);
+    }
+    let contract = Contract::from_file(&path)?;
+    let (name, bytes) = input::read(&path, MAX_BYTES)?;
+    let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
+    Ok(workflow_files(scaffold, Some((&contract, &text)))?)
+}
+
+/// What the scaffold is made from.
+fn read(name: &str, source: &SourceArgs, folder: &Path) -> Result<Scaffold> {
+    let (namespace, short) = match name.rsplit_once('/') {
+        Some((namespace, short)) => (namespace.to_owned(), short),
+        None => (namespace(folder), name),
+    };
+    let is_word = |word: &str| {
+        word.len() <= 60
+            && word.starts_with(|c: char| c.is_ascii_lowercase())
+            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+            && !word.ends_with('-')
+    };
+    if !is_word(short) || !namespace.split('/').all(is_word) {
+        bail!(
+            "'{name}' is not a name; use lower-case letters, digits and -, as in review or acme/review"
+        );
+    }
+    let agent = source.from_agent.as_deref().map(read_agent).transpose()?;
+    let example = match (&source.from_example, &agent) {
+        (Some(file), _) => Some(read_example(file)?),
+        (None, Some(agent)) => agent.example.clone(),
+        (None, None) => None,
+    };
+    if example.is_none() && source.optional.is_some() {
+        bail!("--optional names fields of an example; give one with --from-example");
+    }
+    let example = match example {
+        Some(example) => {
+            let optional = optional_fields(&example, source.optional.as_deref())?;
+            let schema = scaffold::schema_of(&example, &optional);
+            Some((example, schema))
+        }
+        None => None,
+    };
+    let contract = format!("{namespace}/{short}");
+    Ok(Scaffold { name: short.to_owned(), contract, agent, example })
+}
+
+/// A namespace from the name of a folder.
+fn namespace(folder: &Path) -> String {
+    let folder = folder.canonicalize().ok();
+    let name = folder.as_deref().and_then(Path::file_name).unwrap_or_default();
+    let lower = name.to_string_lossy().to_lowercase();
+    let words: Vec<&str> =
+        lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let name = words.join("-");
+    if name.len() <= 60 && name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        name
+    } else {
+        NAMESPACE.to_owned()
+    }
+}
+
+fn read_agent(file: &Path) -> Result<AgentFile> {
+    Ok(scaffold::parse_agent_file(&read_text(file)?))
+}
+
+fn read_example(file: &Path) -> Result<Value> {
+    let text = read_text(file)?;
+    let value: Value = serde_json::from_str(&text)
+        .with_context(|| format!("{} is not JSON", display_path(file)))?;
+    if !value.is_object() {
+        bail!("{} holds no JSON object; a result is an object", display_path(file));
+    }
+    Ok(value)
+}
+
+fn read_text(file: &Path) -> Result<String> {
+    let (name, bytes) = input::read(file, MAX_BYTES)?;
+    if bytes.len() > MAX_BYTES {
+        bail!("{name} is larger than {MAX_BYTES} bytes");
+    }
+    String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))
+}
+
+/// The fields that may be missing: as given, or as a person says at the terminal.
+fn optional_fields(example: &Value, given: Option<&[String]>) -> Result<BTreeSet<String>> {
+    let paths = scaffold::field_paths(example);
+    let given = match given {
+        Some(given) => given.to_vec(),
+        None if std::io::stdin().is_terminal() && output::stderr_is_terminal() => ask(&paths)?,
+        None => Vec::new(),
+    };
+    let names = given.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+    let known = |name: &str| {
+        if paths.iter().any(|path| path == name) {
+            return Ok(name.to_owned());
+        }
+        let hint = did_you_mean(name, paths.iter().map(String::as_str))
+            .unwrap_or_else(|| format!("it has {}", join_limited(&paths, MAX_FIELDS)));
+        bail!("the example has no field '{name}'; {hint}")
+    };
+    names.map(known).collect()
+}
+
+fn ask(paths: &[String]) -> Result<Vec<String>> {
+    output::write_stderr(&format!(
+        "fields of the example: {}\nWhich of them may be missing? (names with commas, or nothing) ",
+        join_limited(paths, MAX_FIELDS)
+    ));
+    let mut answer = String::new();
+    std::io::stdin()
+        .lock()
+        .take(MAX_ANSWER_BYTES)
+        .read_line(&mut answer)
+        .context("cannot read the answer")?;
+    Ok(answer.trim().split(',').map(str::to_owned).collect())
+}
+
+/// Writes the files, and the schemas that they name unless they are there. Nothing is overwritten.
+fn write(folder: &Path, files: &BTreeMap<String, String>) -> Result<Vec<String>> {
+    let schemas = [Kind::Contract, Kind::Workflow]
+        .map(|kind| (format!("schemas/{}", kind.file_name()), kind.text()));
+    let exists = |path: &str| folder.join(path).symlink_metadata().is_ok();
+    let existing: Vec<&String> = files.keys().filter(|path| exists(path)).collect();
+    if !existing.is_empty() {
+        let names = join_limited(
+            existing.into_iter().map(|path| display_path(&folder.join(path))),
+            MAX_FIELDS,
+        );
+        bail!(
+            "nothing was written, because this is there already: {names}; choose another name or --dir"
+        );
+    }
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot create the folder {}", display_path(folder)))?;
+    let missing = schemas.iter().filter(|(path, _)| !exists(path));
+    let missing = missing.map(|(path, text)| (path.as_str(), text.as_bytes()));
+    let all: Vec<unpack::FileToWrite<'_>> =
+        files.iter().map(|(path, text)| (path.as_str(), text.as_bytes())).chain(missing).collect();
+    unpack::create_files(folder, &all)?;
+    Ok(all.iter().map(|(path, _)| (*path).to_owned()).collect())
+}

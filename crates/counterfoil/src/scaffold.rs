@@ -1,0 +1,13 @@
+//! The files of a new contract or workflow. No I/O.
+//!
+//! `infer` derives a schema from an example, `agent_file` reads a subagent's Markdown file, and
+//! `files` writes the texts. A scaffold is checked as a whole before any file is written.
+
+mod agent_file;
+mod files;
+mod infer;
+mod reply;
+
+pub(crate) use agent_file::{AgentFile, parse as parse_agent_file};
+pub(crate) use files::{Scaffold, contract_files, workflow_files};
+pub(crate) use infer::{field_paths, schema_of};

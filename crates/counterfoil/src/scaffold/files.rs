@@ -1,0 +1,330 @@
+//! The texts of a scaffold's files, checked as a whole.
+
+use super::agent_file::AgentFile;
+use super::reply;
+use counterfoil_contract::text::truncate;
+use counterfoil_contract::{Contract, Definition, Framing};
+use counterfoil_flow::{Rejected, check};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Where the schemas for editors are, relative to the folder of the workflow.
+const SCHEMAS: &str = "schemas";
+
+/// A new contract or workflow: what it is named, and what it is made from.
+#[derive(Clone, Debug)]
+pub(crate) struct Scaffold {
+    /// The name of the files, of the agent and of the workflow.
+    pub(crate) name: String,
+    /// The id of the contract.
+    pub(crate) contract: String,
+    /// The subagent that it is for.
+    pub(crate) agent: Option<AgentFile>,
+    /// An example of the result, with its schema.
+    pub(crate) example: Option<(Value, Value)>,
+}
+
+/// A scaffold that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ScaffoldError {
+    #[error(
+        "the example is no result of a contract: {0}; write it by hand: `counterfoil explain` has a page for each code"
+    )]
+    Contract(#[from] counterfoil_contract::LoadError),
+    #[error("the contract cannot be written: {0}")]
+    Write(String),
+    #[error(
+        "no example of {0} can be turned into a reply of a script; add an example to the contract, or use a framing of JSON"
+    )]
+    NoReply(String),
+    #[error("the scaffold is not valid: {0}")]
+    Workflow(#[from] Box<Rejected>),
+}
+
+/// The files of a scaffold by their paths.
+type Files = BTreeMap<String, String>;
+
+/// The files of a new contract: the contract, a workflow with one step that tries it, and a script.
+pub(crate) fn contract_files(scaffold: &Scaffold) -> Result<Files, ScaffoldError> {
+    let name = &scaffold.name;
+    let (contract, text) = new_contract(scaffold)?;
+    let workflow = format!("try-{name}");
+    let prompt = "{{ task }}";
+    let mut files = Files::from([(contract_path(name), text)]);
+    files.insert(
+        format!("{workflow}.yaml"),
+        format!(
+            "# yaml-language-server: $schema={SCHEMAS}/{}\n\
+             # One step that returns a result of {id}, to try the contract.\n\
+             workflow: {workflow}\nversion: 1\ninputs:\n  task: string\nagents:\n  {name}: {{ contract: {id}, prompt: \"{prompt}\"{access} }}\n\
+             contracts: [{path}]\nstart: work\nstates:\n  work: {{ agent: {name}, go: done }}\n  done: {{ end: done }}\n",
+            crate::schema::Kind::Workflow.file_name(),
+            id = scaffold.contract,
+            access = access(scaffold),
+            path = contract_path(name),
+        ),
+    );
+    files.insert(
+        format!("{workflow}.script.yaml"),
+        script(name, &contract, prompt, own_reply(scaffold).as_ref())?,
+    );
+    checked(&format!("{workflow}.yaml"), files)
+}
+
+/// The files of a new workflow: the workflow, its prompt, a script, and its contract unless there is
+/// one already.
+pub(crate) fn workflow_files(
+    scaffold: &Scaffold,
+    existing: Option<(&Contract, &str)>,
+) -> Result<Files, ScaffoldError> {
+    let name = &scaffold.name;
+    let path = contract_path(name);
+    let mut files = Files::new();
+    let made;
+    let contract = match existing {
+        Some((contract, text)) => {
+            files.insert(path.clone(), text.to_owned());
+            contract
+        }
+        None => {
+            let (contract, text) = new_contract(scaffold)?;
+            files.insert(path.clone(), text);
+            made = contract;
+            &made
+        }
+    };
+    // The fields of our own contract are known, so the workflow can go on by them.
+    let repeats = existing.is_none() && scaffold.example.is_none();
+    let reply = own_reply(scaffold).filter(|_| repeats);
+    let instructions = scaffold.agent.as_ref().map(|agent| agent.instructions.as_str());
+    let prompt = prompt(instructions.unwrap_or_default(), repeats);
+    let text = format!(
+        "# yaml-language-server: $schema={SCHEMAS}/{}\n\
+         workflow: {name}\nversion: 1\nsummary: {}\ninputs:\n  task: string\n{}agents:\n  {name}: {{ contract: {}, prompt: prompts/{name}.md{} }}\n\
+         contracts: [{path}]\n{}",
+        crate::schema::Kind::Workflow.file_name(),
+        quoted(&summary(scaffold, "Do a task")),
+        if repeats { "variables:\n  left: string?\n" } else { "" },
+        contract.id(),
+        access(scaffold),
+        if repeats { REPEATING } else { ONE_STEP }.replace("AGENT", name),
+    );
+    files.insert(format!("{name}.yaml"), text);
+    files.insert(
+        format!("{name}.script.yaml"),
+        script(name, contract, instructions.unwrap_or_default(), reply.as_ref())?,
+    );
+    files.insert(format!("prompts/{name}.md"), prompt);
+    let mut files = checked(&format!("{name}.yaml"), files)?;
+    if existing.is_some() {
+        files.remove(&path);
+    }
+    Ok(files)
+}
+
+const REPEATING: &str = "\
+limits:
+  rounds: { max: 3, then: exhausted }      # how often it is asked to go on
+start: work
+states:
+  work:
+    agent: AGENT
+    next:
+      - { when: result.done, go: done }
+      - { set: { left: result.summary }, go: work, counts: rounds }
+  done:      { end: done }
+  exhausted: { end: exhausted }
+";
+
+const ONE_STEP: &str = "\
+start: work
+states:
+  work:
+    agent: AGENT
+    next:
+      - { go: done }                       # add guards, as in { when: result.ok, go: done }
+  done: { end: done }
+";
+
+fn contract_path(name: &str) -> String {
+    format!("contracts/{name}.yaml")
+}
+
+fn access(scaffold: &Scaffold) -> &'static str {
+    if is_read_only(scaffold) { ", access: read-only" } else { "" }
+}
+
+fn is_read_only(scaffold: &Scaffold) -> bool {
+    scaffold.agent.as_ref().is_some_and(|agent| agent.is_read_only)
+}
+
+/// The first line of what the agent is for, or another text.
+fn summary(scaffold: &Scaffold, otherwise: &str) -> String {
+    const MAX_CHARS: usize = 120;
+    let description = scaffold.agent.as_ref().and_then(|agent| agent.description.as_deref());
+    let line =
+        description.and_then(|text| text.lines().map(str::trim).find(|line| !line.is_empty()));
+    truncate(line.unwrap_or(otherwise), MAX_CHARS).into_owned()
+}
+
+/// A text in quotes, as JSON and YAML have them.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// A contract with its text.
+fn new_contract(scaffold: &Scaffold) -> Result<(Contract, String), ScaffoldError> {
+    let header = format!(
+        "# yaml-language-server: $schema=../{SCHEMAS}/{}\n",
+        crate::schema::Kind::Contract.file_name()
+    );
+    let what = format!("What the agent {} returns", scaffold.name);
+    let text = match &scaffold.example {
+        Some((example, schema)) => {
+            let definition =
+                Definition::new(&scaffold.contract, 1, Framing::default(), schema.clone())
+                    .summary(&summary(scaffold, &what))
+                    .agent(&scaffold.name)
+                    .example(example.clone());
+            definition_text(&definition)?
+        }
+        None => own_contract(scaffold, &what),
+    };
+    let text = header + &text;
+    Ok((Contract::compile(Definition::from_yaml(&text, "the new contract")?)?, text))
+}
+
+/// A definition as YAML, or as JSON where YAML would not give it back.
+fn definition_text(definition: &Definition) -> Result<String, ScaffoldError> {
+    let yaml = definition.to_yaml().ok();
+    let is_same = |text: &String| {
+        Definition::from_yaml(text, "").is_ok_and(|parsed| parsed == *definition)
+            && !text.contains(counterfoil_contract::text::is_unsafe)
+    };
+    match yaml.filter(is_same) {
+        Some(text) => Ok(text),
+        None => serde_json::to_string_pretty(definition)
+            .map(|text| text + "\n")
+            .map_err(|error| ScaffoldError::Write(error.to_string())),
+    }
+}
+
+/// A contract with fields that most agents can fill.
+fn own_contract(scaffold: &Scaffold, what: &str) -> String {
+    let (files, claim, example) = if is_read_only(scaffold) {
+        (
+            "",
+            "",
+            json!({"done": false, "summary": "Two of five modules were read; the parser is left."}),
+        )
+    } else {
+        (
+            "  files_changed: [path]\n",
+            "claims:\n  files_changed: { kind: files-changed }   # compared with the work tree after each reply\n",
+            json!({"done": false, "summary": "The parser reads numbers; dates are left.", "files_changed": ["src/parser.rs"]}),
+        )
+    };
+    format!(
+        "contract: {}\nversion: 1\nsummary: {}\nagent: {}\nfields:\n  done: boolean             # whether nothing is left to do\n  \
+         summary: string           # what was done, and what is left\n{files}{claim}\
+         examples:                 # agents are shown them; an answer that repeats one is none\n  - {example}\n",
+        scaffold.contract,
+        quoted(&summary(scaffold, what)),
+        scaffold.name,
+    )
+}
+
+/// A result of the contract with our own fields that lets the workflow end.
+fn own_reply(scaffold: &Scaffold) -> Option<Value> {
+    const SUMMARY: &str = "This reply is from the script: nothing was done, and nothing is left.";
+    if scaffold.example.is_some() {
+        return None;
+    }
+    let mut reply = json!({"done": true, "summary": SUMMARY});
+    if !is_read_only(scaffold) {
+        reply["files_changed"] = json!([]);
+    }
+    Some(reply)
+}
+
+/// The prompt: the instructions of the subagent word for word, and the task.
+fn prompt(instructions: &str, repeats: bool) -> String {
+    let mut text = String::new();
+    if !instructions.is_empty() {
+        text = format!("{}\n\n", literal(instructions));
+    }
+    text.push_str("The task: {{ task }}\n");
+    if repeats {
+        text.push_str("{% if left %}\nThis is left of an earlier attempt: {{ left }}\n{% endif %}");
+    }
+    text
+}
+
+/// A text as a template that renders it: what looks like a part of a template there is text.
+fn literal(text: &str) -> String {
+    let mut template = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(char) = rest.next() {
+        match (char, rest.peek()) {
+            ('{', Some('{' | '%' | '#')) => template.push_str("{{ \"{\" }}"),
+            _ => template.push(char),
+        }
+    }
+    template
+}
+
+/// A script whose one reply the contract accepts.
+fn script(
+    agent: &str,
+    contract: &Contract,
+    prompt: &str,
+    reply: Option<&Value>,
+) -> Result<String, ScaffoldError> {
+    let no_reply = || ScaffoldError::NoReply(contract.reference().to_owned());
+    let text = reply::text_for(contract, prompt, reply).ok_or_else(no_reply)?;
+    Ok(format!(
+        "# Replies for `--agent script:FILE`, to run the workflow without an agent program.\nreplies:\n  - agent: {agent}\n    text: {}\n",
+        scalar(&text)
+    ))
+}
+
+/// A text as a block of YAML, or in quotes where a block would not give it back.
+fn scalar(text: &str) -> String {
+    let is_plain = text.chars().all(|c| c == '\n' || (' '..='~').contains(&c));
+    if !is_plain || text.starts_with(' ') {
+        return quoted(text);
+    }
+    let lines: String = text.lines().map(|line| format!("\n      {line}")).collect();
+    format!("|{lines}")
+}
+
+/// The files, if the workflow among them is valid.
+fn checked(workflow: &str, files: Files) -> Result<Files, ScaffoldError> {
+    check(workflow, &files, &counterfoil_packs::registry()).map_err(Box::new)?;
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use counterfoil_flow::template::Template;
+
+    #[test]
+    fn instructions_are_rendered_word_for_word() {
+        for text in ["plain", "{{ a }} {% if b %} {# c #}", "{{{", "{% endraw %}{", "{\"a\": {}}"] {
+            assert!(Template::compile(&literal(text)).is_ok(), "{text}");
+            assert_eq!(rendered_braces(&literal(text)), text);
+        }
+    }
+
+    /// What the template gives: its only expression is the brace.
+    fn rendered_braces(template: &str) -> String {
+        template.replace("{{ \"{\" }}", "{")
+    }
+
+    #[test]
+    fn texts_become_blocks_or_quoted() {
+        assert_eq!(scalar("a\nb\n"), "|\n      a\n      b");
+        assert_eq!(scalar("\u{85}"), "\"\u{85}\"");
+    }
+}

@@ -1,0 +1,132 @@
+//! `new`: every scaffold is valid, runs to its end with its script, and overwrites nothing.
+
+use crate::PROGRAM;
+use counterfoil_testkit::{TestProject, read_tree};
+
+const AGENT: &str = "\
+---
+name: reviewer
+description: Reviews a change. Use it after every feature.
+tools: Read, Grep
+---
+You review. Use {{ braces }} and {% tags %} as they are.
+
+Answer with:
+
+```json
+{\"approved\": false, \"findings\": [{\"file\": \"src/a.rs\", \"line\": 3, \"note\": \"x\"}]}
+```
+";
+const EXAMPLE: &str = r#"{"ok": true, "score": 7, "tags": [], "findings": [{"file": "a.rs", "line": 3}, {"file": "b.rs"}], "note": null}"#;
+
+fn project() -> TestProject {
+    let project = TestProject::new(PROGRAM);
+    project.init_git();
+    project.write("agent.md", AGENT);
+    project.write("answer.json", EXAMPLE);
+    project.commit_all("start");
+    project
+}
+
+/// Asserts that what a scaffold consists of is valid, and that its run is done.
+#[track_caller]
+fn assert_runs(project: &TestProject, contract: &str, workflow: &str) {
+    project.run(&["contract", "lint", &format!("contracts/{contract}.yaml")]).expect(0, &[]);
+    let file = format!("{workflow}.yaml");
+    project.run(&["workflow", "check", &file]).expect(0, &[]);
+    let script = format!("script:{workflow}.script.yaml");
+    let output = project.run(&["run", &file, "--task", "Try it", "--agent", &script]);
+    output.expect(0, &["done"]);
+}
+
+#[test]
+fn every_scaffold_is_valid_and_runs_to_its_end() {
+    let sources: [&[&str]; 5] = [
+        &[],
+        &["--from-agent", "agent.md"],
+        &["--from-example", "answer.json"],
+        &["--from-example", "answer.json", "--optional", "score,findings.line"],
+        &["--from-agent", "agent.md", "--from-example", "answer.json"],
+    ];
+    let project = project();
+    for (number, source) in sources.iter().enumerate() {
+        let (contract, workflow) = (format!("c{number}"), format!("w{number}"));
+        let new = |kind: &str, name: &str| {
+            let arguments: Vec<&str> = ["new", kind, name].iter().chain(*source).copied().collect();
+            project.run(&arguments).expect(0, &["wrote contracts/", "counterfoil run"]);
+        };
+        new("contract", &contract);
+        assert_runs(&project, &contract, &format!("try-{contract}"));
+        new("workflow", &workflow);
+        assert_runs(&project, &workflow, &workflow);
+    }
+    // The subagent's words reach the prompt as they are.
+    let run = project.show_last()["run"].as_str().unwrap().to_owned();
+    let prompt = project.prompt(&run, "work_1.1");
+    assert!(prompt.contains("Use {{ braces }} and {% tags %} as they are."), "{prompt}");
+}
+
+#[test]
+fn what_is_written_is_what_people_read() {
+    let project = project();
+    let before = read_tree(project.repo());
+    let output = project.run(&["new", "workflow", "acme/review", "--from-agent", "agent.md"]);
+    output.expect(0, &[]);
+    let after = read_tree(project.repo());
+    let written = after.keys().filter(|path| !before.contains_key(*path));
+    let files: String = written
+        .filter(|path| !path.starts_with("schemas"))
+        .map(|path| format!("## {}\n{}\n", path.display(), project.read(path)))
+        .collect();
+    insta::assert_snapshot!(format!("{}\n{files}", output.stderr));
+    project.run(&["new", "contract", "acme/plain"]).expect(0, &[]);
+    insta::assert_snapshot!("plain", project.read("contracts/plain.yaml"));
+}
+
+#[test]
+fn a_workflow_uses_the_contract_of_its_name() {
+    let project = project();
+    project.run(&["new", "contract", "check", "--from-example", "answer.json"]).expect(0, &[]);
+    let contract = project.read("contracts/check.yaml");
+    project.run(&["new", "workflow", "check"]).expect(0, &["wrote check.yaml"]);
+    assert_eq!(project.read("contracts/check.yaml"), contract);
+    assert_runs(&project, "check", "check");
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let project = project();
+    project.run(&["new", "contract", "fix"]).expect(0, &[]);
+    project.write("contracts/fix.yaml", "mine\n");
+    let before = read_tree(project.repo());
+    project
+        .run(&["new", "contract", "fix"])
+        .expect(2, &["nothing was written", "contracts/fix.yaml"]);
+    project
+        .run(&["new", "workflow", "fix", "--from-example", "answer.json"])
+        .expect(2, &["contracts/fix.yaml"]);
+    assert_eq!(read_tree(project.repo()), before);
+    project
+        .run(&["new", "contract", "fix", "--dir", "other"])
+        .expect(0, &["wrote other/contracts/fix.yaml"]);
+}
+
+#[test]
+fn bad_arguments_say_what_is_wrong() {
+    let project = project();
+    project.write("list.json", "[1]");
+    project.write("broken.json", "{");
+    for (arguments, expected) in [
+        (&["Fix It"] as &[&str], "is not a name"),
+        (&["../fix"], "is not a name"),
+        (&["fix", "--from-example", "list.json"], "holds no JSON object"),
+        (&["fix", "--from-example", "broken.json"], "is not JSON"),
+        (&["fix", "--from-example", "none.json"], "cannot open none.json"),
+        (&["fix", "--from-example", "answer.json", "--optional", "scor"], "did you mean 'score'?"),
+        (&["fix", "--optional", "a"], "--from-example"),
+    ] {
+        let all: Vec<&str> = ["new", "contract"].iter().chain(arguments).copied().collect();
+        project.run(&all).expect(2, &[expected]);
+    }
+    assert!(!project.path("contracts").exists());
+}
