@@ -21,6 +21,7 @@ pub use work::{
 };
 pub use workspace::{WorkspaceOp, WorkspaceOpKind};
 
+use crate::amount::{dollars, duration};
 use crate::event::{CONTINUES_WITHOUT_RESULT, Cause, Event, Outcome};
 use crate::fan_out::Next;
 use crate::problem::Problem;
@@ -131,11 +132,13 @@ pub(crate) fn used_up_part(run: &RunState) -> Option<(BudgetPart, String)> {
         return Some((BudgetPart::Tokens, format!("{tokens} of {most} tokens are used")));
     }
     if let Some(most) = budget.cost_usd.filter(|most| usage.cost_usd >= *most) {
-        let what = format!("{:.4} of {most:.4} USD are spent", usage.cost_usd);
+        let what = format!("{} of {} are spent", dollars(usage.cost_usd), dollars(most));
         return Some((BudgetPart::Cost, what));
     }
     if let Some(most) = budget.time_ms.filter(|most| usage.wall_ms >= *most) {
-        return Some((BudgetPart::Time, format!("{} of {most} ms are used", usage.wall_ms)));
+        return Some((BudgetPart::Time, {
+            format!("{} of {} are used", duration(usage.wall_ms), duration(most))
+        }));
     }
     if let Some(most) = budget.iterations.filter(|most| run.iterations > *most) {
         let what = format!("iteration {} would be more than {most}", run.iterations);

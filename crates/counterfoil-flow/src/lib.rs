@@ -6,6 +6,7 @@
 //! takes facts and returns the events to record and the work to do. None of them reads a clock,
 //! uses random numbers or does I/O: a driver does, and reports the results as facts.
 
+pub mod amount;
 mod artifact;
 mod ast;
 mod attempt_message;

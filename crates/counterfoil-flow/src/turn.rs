@@ -111,7 +111,7 @@ pub fn turn(workflow: &Workflow, run: &mut RunState, facts: Vec<Event>, now: i64
 fn time_used_up(run: &RunState, now: i64) -> Option<String> {
     let max = run.budget.time_ms?;
     let is_over = run.deadline().is_some_and(|deadline| deadline <= now);
-    is_over.then(|| format!("the time budget of {max} ms is used up"))
+    is_over.then(|| format!("the time budget of {} is used up", crate::amount::duration(max)))
 }
 
 /// What an attempt left behind whose process ended.

@@ -5,7 +5,7 @@ mod budget;
 mod outcome;
 mod storage;
 
-use budget::{Limit, exceeded_budget, left_of};
+use budget::{Limit, Owner, exceeded_budget, left_of};
 use outcome::{
     Failure, NextStep, blocking_reason, ended, first_line, next_step, permission_denied, rejected,
     status_name, violation_text,
@@ -68,8 +68,8 @@ impl AttemptInput {
 
     /// Describes the part of the budget of the step or of the run that is used up, if one is.
     fn exceeded_budget(&self, spent: &Usage, limit: Limit) -> Option<String> {
-        exceeded_budget(&self.work.bounds.budget, spent, "this step", limit)
-            .or_else(|| exceeded_budget(&self.budget_left, spent, "the run", limit))
+        exceeded_budget(&self.work.bounds.budget, spent, Owner::Step, limit)
+            .or_else(|| exceeded_budget(&self.budget_left, spent, Owner::Run, limit))
     }
 }
 

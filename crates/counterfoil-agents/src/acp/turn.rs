@@ -510,6 +510,10 @@ impl<'c> Turn<'c> {
 
 /// A turn that was stopped at its limit of money.
 pub(super) fn limit_reached(cost: f64, most: f64) -> Failure {
-    let reason = format!("stopped at its limit: {cost:.4} of {most:.4} USD were used");
+    let reason = format!(
+        "stopped at its limit: {} of {} were used",
+        counterfoil_flow::amount::dollars(cost),
+        counterfoil_flow::amount::dollars(most)
+    );
     Failure::new(AttemptOutcome::Cancelled, reason)
 }

@@ -4,6 +4,7 @@ use super::output::SharedProgress;
 use super::{CliAgent, MAX_MODEL_CHARS};
 use crate::adapters::common::truncate;
 use crate::adapters::record::{RecordReader, RecordedTokens};
+use counterfoil_flow::amount::dollars;
 use counterfoil_flow::{Budget, Usage};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -135,7 +136,7 @@ impl RecordWatch {
             return Some(format!("{} of {most} tokens were used", used.all()));
         }
         let (most, cost) = most.cost_usd.zip(cost).filter(|(most, cost)| cost >= most)?;
-        Some(format!("{cost:.4} of {most:.4} USD were spent"))
+        Some(format!("{} of {} were spent", dollars(cost), dollars(most)))
     }
 }
 

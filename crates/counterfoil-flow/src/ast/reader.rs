@@ -123,7 +123,10 @@ impl<'n> Reader<'n> {
             let mut known = keys.iter().copied().flatten().copied();
             if !known.any(|key| key == name.text) {
                 let all = || keys.iter().copied().flatten().copied();
-                let hint = did_you_mean(name.text, all()).unwrap_or_else(|| {
+                let hint = one_letter_more(name.text, all())
+                    .map(|key| format!("did you mean '{key}'?"))
+                    .or_else(|| did_you_mean(name.text, all()));
+                let hint = hint.unwrap_or_else(|| {
                     format!("known keys: {}", all().collect::<Vec<_>>().join(", "))
                 });
                 self.report(
@@ -213,5 +216,32 @@ impl<'n> Reader<'n> {
             "write a number such as 3",
         );
         None
+    }
+}
+
+/// The key of which a word is a misspelling by a letter too many at the end. By the measure of
+/// similarity alone, `goo` is nearer to `goto` than to `go`.
+fn one_letter_more<'k>(word: &str, keys: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let (last, _) = word.char_indices().next_back()?;
+    let mut keys = keys;
+    keys.find(|key| key.len() > 1 && word.get(..last) == Some(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::one_letter_more;
+
+    #[test]
+    fn a_letter_too_many_is_found_before_a_longer_key() {
+        let keys = ["when", "go", "goto", "é"];
+        for (word, key) in [
+            ("goo", Some("go")),
+            ("gotoo", Some("goto")),
+            ("go", None),
+            ("", None),
+            ("éa", Some("é")),
+        ] {
+            assert_eq!(one_letter_more(word, keys.into_iter()), key, "{word}");
+        }
     }
 }

@@ -3,6 +3,8 @@
 pub(crate) use crate::shell::quote as shell_quote;
 use counterfoil_contract::text::{escape_control, pluralize};
 use counterfoil_flow::Usage;
+use counterfoil_flow::amount::dollars;
+pub(crate) use counterfoil_flow::amount::duration;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -20,16 +22,6 @@ pub(super) fn timestamp(ms: i64) -> String {
         .unwrap_or_default()
 }
 
-/// A duration with the two largest units that matter.
-pub(crate) fn duration(ms: u64) -> String {
-    match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
-        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
-        _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
-    }
-}
-
 /// Tokens, cost and time, each preceded by a comma. Empty if nothing was used.
 pub(crate) fn usage_suffix(usage: &Usage) -> String {
     let mut text = String::new();
@@ -38,7 +30,7 @@ pub(crate) fn usage_suffix(usage: &Usage) -> String {
         let _ = write!(text, ", {tokens} tokens");
     }
     if usage.cost_usd > 0.0 {
-        let _ = write!(text, ", ${:.2}", usage.cost_usd);
+        let _ = write!(text, ", {}", dollars(usage.cost_usd));
     }
     if usage.wall_ms >= 100 {
         let _ = write!(text, ", {}", duration(usage.wall_ms));

@@ -250,7 +250,7 @@ async fn a_limit_of_money_stops_it() {
     let reply = session.ask_task("Do it").await;
     assert_eq!(
         agent_reply(&reply.status),
-        ("cancelled", "stopped at its limit: 0.6000 of 0.5000 USD were used")
+        ("cancelled", "stopped at its limit: $0.60 of $0.50 were used")
     );
     assert!((reply.usage.cost_usd - 0.6).abs() < 1e-9);
 }
