@@ -10,7 +10,7 @@ use crate::driver::{InboxMessage, RunDriver, RunObserver, batch, no_room, timed_
 use crate::error::Error;
 use crate::journal::{self, Journal, NewRun};
 use crate::run_inputs::validate_inputs;
-use crate::run_report::RunReport;
+use crate::run_report::{ANSWERED, RunReport};
 use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_flow::{
@@ -292,6 +292,7 @@ impl Engine {
             Ok((lease, mut run_state)) => {
                 let question = question_id(&run_state, question);
                 run_state.check_answer(&question, answer)?;
+                let waited = run_state.is_resting();
                 let fact = Event::Answered { question, answer: answer.to_owned(), by, from };
                 let at = wall().max(run_state.last_at);
                 // Nobody drove the run, even if it was interrupted with work in progress.
@@ -305,6 +306,10 @@ impl Engine {
                 }
                 let mut batch = batch(&events, &run_state)?;
                 batch.snapshot = Some(serde_json::to_vec(&run_state)?);
+                let is_answered = waited && !run_state.is_resting();
+                if let Some(summary) = batch.summary.as_mut().filter(|_| is_answered) {
+                    summary.outcome = Some(ANSWERED.to_owned());
+                }
                 lease.append_blocking(batch)?;
                 Ok(lease.release()?)
             }

@@ -6,25 +6,33 @@
 //! - It becomes **stale**: the evidence of a check, a report or a file is about a work tree that an
 //!   attempt has changed since. Claims about the step itself (its files, its commit, what it fixed)
 //!   do not become stale, since later steps do not affect them.
-//! - It is **corrected**: it was refuted, and the last reply at the same path that was verified is
-//!   not: a repair, a retry or the next iteration of a loop. Both entries stay, and the refuted one
-//!   is counted as corrected.
-//! - It is **superseded**: the same claim is made again at the same path, or an attempt that was
-//!   not accepted is followed by one that was. The entry stays in the history but is not counted.
+//! - It is **corrected**: it was refuted, and the last verified reply of the same visit of the state
+//!   is not: a repair or a retry. A later visit corrects it only if the claim is about the work tree
+//!   or the same files, and is verified there. Both entries stay, and the refuted one is counted as
+//!   corrected.
+//! - It is **superseded**: the same claim is made again in the same visit, or in a later one about the
+//!   same thing, or an attempt that was not accepted is followed by one that was. The entry stays in
+//!   the history but is not counted.
+//!
+//! A state is visited again for another task as well as for the same one, and nothing tells which. So
+//! what a step said about itself (its files, its commit) is never replaced by what a later visit says.
 
+mod counting;
 mod stats;
+mod subject;
 
 pub use stats::{ClaimFigures, Dimension, Group, Key, ReplyFigures, Stats, Tally};
 
+use crate::visits::{Visit, Visits};
 use counterfoil_agents::spec::AgentSpec;
-use counterfoil_contract::claim::{ClaimKind, ClaimReport, Verdict};
+use counterfoil_contract::claim::{ClaimReport, Verdict};
 use counterfoil_flow::{AssignedAgent, AttemptOutcome, ChangedFiles, Event};
 use serde::Serialize;
-use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use subject::{Subject, subject};
 
-/// The maximum number of parent folders of a path that are considered.
-const MAX_DEPTH: usize = 64;
+/// The number of different reasons for unverifiable claims that totals name.
+const MAX_REASONS: usize = 10;
 
 /// A claim that was made in a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -43,8 +51,12 @@ pub struct Entry {
     /// The version of the program, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The number of the attempt at this path, from 1.
+    /// The number of the attempt at this path, from 1, over all visits.
     pub n: u32,
+    /// The number of the visit of the state, from 1.
+    pub visit: u32,
+    /// The number of the attempt in the visit, from 1.
+    pub attempt: u32,
     /// The number of the reply in the attempt, from 1.
     pub reply: u32,
     /// The contract of the result.
@@ -65,14 +77,24 @@ pub struct Entry {
     pub superseded: bool,
 }
 
-/// The number of claims of a run by verdict: "verified 9 of 11, refuted 1, stale 1".
+impl Entry {
+    /// The visit and the attempt in which the claim was made.
+    pub fn place(&self) -> Visit {
+        Visit::new(self.visit, self.attempt)
+    }
+}
+
+/// The number of claims of a run by verdict: "5 made, 3 verified, 1 refuted, 1 stale".
 ///
-/// A claim is identified by its path and name (`implement`, `files_changed`) and counts once. If it
-/// is made repeatedly, in a repair, a retry or the next iteration of a loop, the last one counts.
-/// Claims of an attempt that was not accepted do not count once a later attempt at the same path
-/// was accepted. Refuted claims that were corrected later are counted separately.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// A claim is identified by its path, the visit of the state and its name (`implement`, visit 2,
+/// `files_changed`) and counts once. If it is made repeatedly in a visit, in a repair or a retry, the
+/// last one counts; so it does over several visits if it is about the work tree or the same files.
+/// Claims of an attempt that was not accepted do not count once a later attempt of the same visit was
+/// accepted. Refuted claims that were corrected later are counted separately.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
+    /// All claims of this count: those that stand, and those that were refuted and corrected.
+    pub made: u64,
     /// Claims that were verified.
     pub verified: u64,
     /// Claims that were refuted.
@@ -81,26 +103,30 @@ pub struct Totals {
     pub stale: u64,
     /// Claims that could not be verified.
     pub unverifiable: u64,
-    /// Refuted claims that were corrected later: in a repair, a retry or another iteration.
+    /// Refuted claims that were corrected later: in a repair, a retry or another visit.
     pub corrected: u64,
+    /// Why claims could not be verified: different reasons, up to [`MAX_REASONS`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unverifiable_because: Vec<String>,
 }
 
 impl Totals {
     /// Counts claims by their verdicts.
-    pub fn from_verdicts(verdicts: impl IntoIterator<Item = Verdict>) -> Self {
+    pub fn from_claims<'a>(claims: impl IntoIterator<Item = &'a ClaimReport>) -> Self {
         let mut totals = Self::default();
-        for verdict in verdicts {
-            totals.add(verdict);
+        for claim in claims {
+            totals.add(claim, claim.verdict);
         }
         totals
     }
 
-    /// The number of all claims that count.
-    pub fn claims(&self) -> u64 {
-        self.verified + self.refuted + self.stale + self.unverifiable
-    }
-
-    fn add(&mut self, verdict: Verdict) {
+    fn add(&mut self, claim: &ClaimReport, verdict: Verdict) {
+        self.made += 1;
+        let is_new = !self.unverifiable_because.contains(&claim.reason);
+        let has_room = self.unverifiable_because.len() < MAX_REASONS;
+        if verdict == Verdict::Unverifiable && is_new && has_room && !claim.reason.is_empty() {
+            self.unverifiable_because.push(claim.reason.clone());
+        }
         match verdict {
             Verdict::Verified => self.verified += 1,
             Verdict::Refuted => self.refuted += 1,
@@ -118,6 +144,7 @@ pub struct Ledger {
     items: BTreeMap<String, Option<String>>,
     attempts: Vec<AttemptRecord>,
     open: BTreeMap<String, usize>,
+    visits: Visits,
     recorded: Vec<RecordedClaim>,
     /// The attempts that changed files, in the order they ended.
     changes: Vec<Change>,
@@ -131,6 +158,8 @@ pub struct Ledger {
 #[derive(Clone, Debug)]
 struct AttemptRecord {
     path: Vec<String>,
+    /// The visit of the state that it belongs to.
+    visit: Visit,
     item: Option<String>,
     agent: Option<String>,
     program: Option<AssignedAgent>,
@@ -170,11 +199,12 @@ struct Change {
 
 impl Ledger {
     /// The kinds of events that the ledger needs.
-    pub const KINDS: [&'static str; 8] = [
+    pub const KINDS: [&'static str; 9] = [
         "run-started",
         "run-resumed",
         "run-reopened",
         "frame-opened",
+        "moved",
         "attempt-started",
         "repair-asked",
         "attempt-ended",
@@ -188,6 +218,7 @@ impl Ledger {
 
     /// Adds the next event.
     pub fn on_event(&mut self, event: &Event, at: i64) {
+        let visit = self.visits.on_event(event);
         match event {
             Event::RunStarted(started) => self.assigned.clone_from(&started.agents),
             // Applies from here on; earlier claims keep the program of that time.
@@ -202,6 +233,7 @@ impl Ledger {
                 self.open.insert(attempt.clone(), self.attempts.len());
                 self.attempts.push(AttemptRecord {
                     path: path.clone(),
+                    visit: visit.unwrap_or_default(),
                     item: self.items.get(frame).cloned().flatten(),
                     agent: agent.clone(),
                     program: agent.as_ref().and_then(|agent| self.assigned.get(agent).cloned()),
@@ -283,21 +315,36 @@ impl Ledger {
 
     /// All claims, including those that are not reported. Rates refer to all of them.
     fn all_entries(&self) -> Vec<Entry> {
-        let last = self.latest_claims();
-        let refuted = self.refuted_by_reply();
+        let counted = self.counted_claims();
+        let verdicts = self.verdicts_by_reply();
         let final_replies = self.final_replies();
+        let last_refuted = self.last_refuted();
         let mut entries = Vec::with_capacity(self.recorded.len());
         for (index, recorded) in self.recorded.iter().enumerate() {
             let Some(work) = self.attempts.get(recorded.attempt) else { continue };
             let since = self.outdated(recorded, work);
+            let name = recorded.claim.claim.as_str();
+            let last_reply = final_replies
+                .get(&work.place())
+                .filter(|last| **last > (recorded.attempt, recorded.reply));
+            let last_verdict = |reply: &(usize, u32)| verdicts.get(&(*reply, name)).copied();
             let is_refuted = recorded.claim.verdict == Verdict::Refuted;
-            let superseded = !last.contains(&index);
+            // Only to say something that cannot be checked does not replace what was refuted.
+            let evaded = last_refuted.get(&(work.place(), name)) == Some(&index)
+                && last_reply.and_then(last_verdict) == Some(Verdict::Unverifiable);
+            let superseded = !evaded && counted.get(&index) != Some(&None);
             let corrected = is_refuted
                 && superseded
-                && final_replies.get(work.path.as_slice()).is_some_and(|&(attempt, reply)| {
-                    (attempt, reply) > (recorded.attempt, recorded.reply)
-                        && !refuted.contains(&(attempt, reply, recorded.claim.claim.as_str()))
-                });
+                && match counted.get(&index) {
+                    // A later visit verified it.
+                    Some(Some(later)) => {
+                        self.recorded.get(*later).map(|later| later.claim.verdict)
+                            != Some(Verdict::Refuted)
+                    }
+                    // A later reply of this visit does not refute it.
+                    _ => last_reply
+                        .is_some_and(|reply| last_verdict(reply) != Some(Verdict::Refuted)),
+                };
             entries.push(Entry {
                 path: work.path.clone(),
                 item: work.item.clone(),
@@ -306,6 +353,8 @@ impl Ledger {
                 model: work.program.as_ref().and_then(|program| program.model.clone()),
                 version: work.program.as_ref().and_then(|program| program.version.clone()),
                 n: work.n,
+                visit: work.visit.number,
+                attempt: work.visit.attempt,
                 reply: recorded.reply,
                 contract: work.contract.clone(),
                 at: recorded.at,
@@ -322,43 +371,6 @@ impl Ledger {
     /// The totals of the current verdicts.
     pub fn totals(&self) -> Totals {
         totals(&self.entries())
-    }
-
-    /// The claims that count: the last one of each name at each path.
-    fn latest_claims(&self) -> BTreeSet<usize> {
-        let mut accepted: BTreeMap<&[String], usize> = BTreeMap::new();
-        for (index, work) in self.attempts.iter().enumerate().filter(|(_, work)| work.accepted) {
-            accepted.insert(&work.path, index);
-        }
-        let mut last: BTreeMap<(&[String], &str), usize> = BTreeMap::new();
-        for (index, recorded) in self.recorded.iter().enumerate() {
-            let Some(work) = self.attempts.get(recorded.attempt) else { continue };
-            let succeeded_later =
-                accepted.get(work.path.as_slice()).is_some_and(|good| *good > recorded.attempt);
-            // Only the last verified reply of an attempt counts: claims that it does not repeat are
-            // withdrawn.
-            let withdrawn = recorded.reply < work.verified_reply;
-            if withdrawn || (succeeded_later && !work.accepted) {
-                continue;
-            }
-            last.insert((&work.path, &recorded.claim.claim), index);
-        }
-        last.into_values().collect()
-    }
-
-    /// The last reply at each path whose claims were verified, as attempt and reply.
-    fn final_replies(&self) -> BTreeMap<&[String], (usize, u32)> {
-        let verified = self.attempts.iter().enumerate().filter(|(_, work)| work.verified_reply > 0);
-        verified.map(|(index, work)| (work.path.as_slice(), (index, work.verified_reply))).collect()
-    }
-
-    /// The refuted claims, as attempt, reply and name.
-    fn refuted_by_reply(&self) -> BTreeSet<(usize, u32, &str)> {
-        let refuted =
-            self.recorded.iter().filter(|recorded| recorded.claim.verdict == Verdict::Refuted);
-        refuted
-            .map(|recorded| (recorded.attempt, recorded.reply, recorded.claim.claim.as_str()))
-            .collect()
     }
 
     /// Why the evidence of a verified claim is out of date, if it is.
@@ -400,73 +412,21 @@ impl Ledger {
     }
 
     fn title(&self, attempt: usize) -> String {
-        self.attempts.get(attempt).map_or_else(String::new, |work| {
-            let again = if work.n > 1 { format!(", attempt {}", work.n) } else { String::new() };
-            format!("{}{again}", work.path.join("/"))
-        })
+        self.attempts
+            .get(attempt)
+            .map_or_else(String::new, |work| format!("{}{}", work.path.join("/"), work.visit))
     }
 }
 
 /// The totals of the current verdicts of these entries.
 pub fn totals(entries: &[Entry]) -> Totals {
-    let mut totals = Totals::from_verdicts(
-        entries.iter().filter(|entry| !entry.superseded).map(|entry| entry.standing),
-    );
+    let mut totals = Totals::default();
+    for entry in entries.iter().filter(|entry| !entry.superseded) {
+        totals.add(&entry.claim, entry.standing);
+    }
     totals.corrected = entries.iter().filter(|entry| entry.corrected).count() as u64;
+    totals.made += totals.corrected;
     totals
-}
-
-/// What a claim is about.
-enum Subject<'a> {
-    /// What a step did. Later steps do not affect it.
-    Step,
-    /// The whole work tree.
-    Tree,
-    /// The content of these files.
-    Files(BTreeSet<&'a str>),
-}
-
-fn subject(claim: &ClaimReport) -> Subject<'_> {
-    match claim.kind {
-        ClaimKind::Command | ClaimKind::Commands => Subject::Tree,
-        // The count of a list does not depend on the tree; one from a report or a check does.
-        ClaimKind::Count => {
-            let rests_on_tree = claim
-                .evidence
-                .iter()
-                .any(|evidence| matches!(evidence.kind.as_str(), "report" | "command"));
-            if rests_on_tree { Subject::Tree } else { Subject::Step }
-        }
-        ClaimKind::Artifact => Subject::Files(paths(&claim.claimed)),
-        ClaimKind::FilesModified
-        | ClaimKind::FilesAdded
-        | ClaimKind::FilesDeleted
-        | ClaimKind::FilesRenamed
-        | ClaimKind::FilesChanged
-        | ClaimKind::Commit
-        | ClaimKind::Location
-        | ClaimKind::Fixed
-        | ClaimKind::Protected
-        | ClaimKind::TestsKept => Subject::Step,
-    }
-}
-
-/// The paths in a value, one level deep. For an absolute path all its suffixes are included, since
-/// changes are listed relative to the workspace.
-fn paths(value: &Value) -> BTreeSet<&str> {
-    let texts: Vec<&str> = match value {
-        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
-        Value::Object(fields) => fields.values().filter_map(Value::as_str).collect(),
-        other => other.as_str().into_iter().collect(),
-    };
-    let mut paths = BTreeSet::new();
-    for text in texts {
-        paths.insert(text.trim_start_matches("./"));
-        if text.starts_with('/') {
-            paths.extend(text.match_indices('/').take(MAX_DEPTH).map(|(at, _)| &text[at + 1..]));
-        }
-    }
-    paths
 }
 
 fn files(number: u64) -> String {

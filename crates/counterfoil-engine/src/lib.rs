@@ -16,6 +16,7 @@ pub mod journal;
 pub mod ledger;
 mod run_inputs;
 mod run_report;
+pub mod visits;
 
 pub use counterfoil_agents::assignment::{AgentAssignments, AssignmentError};
 pub use driver::{NoopObserver, RunObserver};

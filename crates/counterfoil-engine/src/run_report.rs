@@ -1,6 +1,7 @@
 //! The report of a run: its status, its attempts and the transitions it took.
 
 use crate::ledger::{Ledger, Totals};
+use crate::visits::{Visit, Visits};
 use counterfoil_contract::claim::{ClaimReport, Verdict};
 use counterfoil_flow::{
     BuiltinStep, Cause, ChangedFiles, CheckReport, Event, Form, Outcome, Reopened, Reply, RunState,
@@ -17,8 +18,8 @@ pub struct RunReport {
     pub run: String,
     /// The name of the workflow.
     pub workflow: String,
-    /// The outcome of the run; `waiting` for an answer, `running`, or `interrupted` if no process
-    /// drives it.
+    /// The outcome of the run; `waiting` for an answer, `answered` if it got one and was not resumed,
+    /// `running`, or `interrupted` if no process drives it.
     pub outcome: String,
     /// The cause of a failure.
     pub cause: Option<Cause>,
@@ -105,8 +106,12 @@ pub struct Attempt {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(rename = "deed")]
     pub builtin: Option<BuiltinStep>,
-    /// The number of the attempt at this path, from 1.
+    /// The number of the attempt at this path, from 1, over all visits.
     pub n: u32,
+    /// The number of the visit of the state, from 1.
+    pub visit: u32,
+    /// The number of the attempt in the visit, from 1.
+    pub attempt: u32,
     /// The outcome; none while the attempt runs.
     pub outcome: Option<String>,
     /// The contract of the result.
@@ -139,6 +144,13 @@ pub struct Attempt {
     pub ended_at: Option<i64>,
 }
 
+impl Attempt {
+    /// The visit that it belongs to.
+    pub fn place(&self) -> Visit {
+        Visit::new(self.visit, self.attempt)
+    }
+}
+
 /// An open question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Question {
@@ -164,6 +176,11 @@ pub struct Step {
     pub transition: TransitionTaken,
 }
 
+/// The outcome of a run that no process drives and that did not end.
+const INTERRUPTED: &str = "interrupted";
+/// The outcome of a run whose questions were answered and that nobody resumed since.
+pub(crate) const ANSWERED: &str = "answered";
+
 /// The status of a run.
 pub(crate) struct RunStatus {
     /// `None` while the run continues.
@@ -182,8 +199,9 @@ pub(crate) fn status(run_state: &RunState) -> RunStatus {
             state: ended.state.clone(),
             reason: ended.reason.clone(),
         },
+        // It can be resumed, other than one that was cancelled.
         (None, Some(stopped)) => RunStatus {
-            outcome: Some(Outcome::Cancelled.name()),
+            outcome: Some(INTERRUPTED),
             cause: None,
             state: run_state.current_state(),
             reason: stopped.clone(),
@@ -212,12 +230,14 @@ pub(crate) struct RunReportBuilder {
     path: Vec<Step>,
     reopened: Vec<Reopening>,
     ledger: Ledger,
+    visits: Visits,
 }
 
 impl RunReportBuilder {
     /// Adds an event.
     pub(crate) fn on_event(&mut self, event: &Event, at: i64) {
         self.ledger.on_event(event, at);
+        let visit = self.visits.on_event(event).unwrap_or_default();
         match event {
             Event::FrameOpened { frame, parent, item, .. } => {
                 let above =
@@ -232,6 +252,8 @@ impl RunReportBuilder {
                     agent: agent.clone(),
                     builtin: builtin.clone(),
                     n: *n,
+                    visit: visit.number,
+                    attempt: visit.attempt,
                     outcome: None,
                     contract: contract.clone(),
                     value: None,
@@ -314,7 +336,7 @@ impl RunReportBuilder {
                 optional: open.optional,
             }
         });
-        let outcome = status.outcome.unwrap_or(if live { "running" } else { "interrupted" });
+        let outcome = status.outcome.unwrap_or(if live { "running" } else { INTERRUPTED });
         RunReport {
             run: run_state.run.clone(),
             workflow: run_state.workflow.clone(),

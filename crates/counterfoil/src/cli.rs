@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 mod claims;
 mod contained;
+mod help;
 mod mcp;
 mod packs;
 mod recordings;
@@ -19,11 +20,12 @@ mod setup;
 
 pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
 pub(crate) use contained::ContainedArgs;
+pub(crate) use help::command;
 pub(crate) use mcp::McpArgs;
 pub(crate) use packs::{DemoArgs, PackArgs, PackCommand};
 pub(crate) use recordings::{ExportArgs, ReplayArgs};
 pub(crate) use runs::{
-    AnswerArgs, GraphFormat, ResumeArgs, RunArgs, RunFormat, RunRef, RunsArgs, ShowArgs,
+    AnswerArgs, CleanArgs, GraphFormat, ResumeArgs, RunArgs, RunFormat, RunRef, RunsArgs, ShowArgs,
     StateLocation, WorkflowArgs, WorkflowCommand,
 };
 pub(crate) use scaffold::{NewArgs, NewCommand, SchemaArgs, SourceArgs};
@@ -101,6 +103,20 @@ Claude Code runs these commands as hooks, with a payload on standard input; `cou
 violates the contract of the agent is sent back with its violations, at most three times for the same violations and six times in \
 total. After that it is let through, and the user is notified.";
 
+const SHOW: &str = "\
+Examples:
+  counterfoil show                            the last run on one screen
+  counterfoil show last --trouble             what went wrong, and what could not be checked
+  counterfoil show last implement --reply     what the agent wrote in the last visit of a state
+  counterfoil show last implement#1 --result  the result of its first visit, as JSON
+  counterfoil show last --follow              what happens now, in another terminal";
+
+const COMPLETIONS: &str = "\
+Examples:
+  source <(counterfoil completions bash)              # in ~/.bashrc
+  source <(counterfoil completions zsh)               # in ~/.zshrc
+  counterfoil completions fish | source               # in config.fish";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Extract the result from a text and validate it against a contract
@@ -119,12 +135,15 @@ pub(crate) enum Command {
     Cancel(RunRef),
     /// List runs, newest first
     Runs(RunsArgs),
-    /// Show the timeline of a run
+    /// Show a run on one screen, a step of it, or what went wrong
+    #[command(after_help = SHOW)]
     Show(ShowArgs),
     /// Answer a question of a run
     Answer(AnswerArgs),
     /// Revert the changes that a run merged into the repository
     Undo(UndoArgs),
+    /// Remove what old runs left: transcripts, patches, worktrees
+    Clean(CleanArgs),
     /// Export the transcripts of a run as a recording, with secrets redacted
     Export(ExportArgs),
     /// Replay recordings and transcripts, and report what changed
@@ -158,19 +177,27 @@ pub(crate) enum Command {
     /// Validate agent output from Claude Code hooks
     #[command(long_about = HOOK)]
     Hook(HookArgs),
-    /// Print shell completions
+    /// Print the script that completes commands, packs, contracts, runs and steps in a shell
+    #[command(after_help = COMPLETIONS)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print the manual page, or write those of all commands to a folder
+    Man(ManArgs),
     /// Restrict this process with Landlock, and become a command
     #[command(hide = true)]
     Contained(ContainedArgs),
     /// End agents and checks when stdin closes
     #[command(hide = true)]
     Watch,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Write the pages of all commands to this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write: Option<PathBuf>,
 }
 
 /// The project that a command works in.
@@ -192,6 +219,7 @@ impl Command {
             Self::Show(args) => &args.location.repo,
             Self::Answer(args) => &args.location.repo,
             Self::Undo(args) => &args.location.repo,
+            Self::Clean(args) => &args.location.repo,
             Self::Export(args) => &args.location.repo,
             Self::Claims(ClaimsArgs { command: ClaimsCommand::Stats(args) }) => &args.location.repo,
             Self::Verify(args) => &args.repo,
@@ -211,7 +239,7 @@ impl Command {
             | Self::Completions { .. }
             | Self::Contained(_)
             | Self::Watch
-            | Self::Man => return None,
+            | Self::Man(_) => return None,
         };
         Some(ProjectRepo { given: given.as_deref() })
     }

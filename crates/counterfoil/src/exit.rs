@@ -48,7 +48,7 @@ impl Exit {
         match (report.outcome.as_str(), report.cause) {
             ("done", _) => Self::Success,
             ("waiting", _) => Self::Waiting,
-            ("cancelled", _) => Self::Cancelled,
+            ("cancelled" | "interrupted", _) => Self::Cancelled,
             ("blocked", _) => Self::Blocked,
             ("exhausted" | "budget", _) | (_, Some(Cause::NoProgress)) => Self::Exhausted,
             (_, Some(Cause::Claim)) => Self::Claim,

@@ -6,7 +6,7 @@ use counterfoil_contract::load::Folder;
 use counterfoil_contract::text::display_path;
 use counterfoil_contract::{Contract, Definition, LoadError, Registry, ResolveError};
 use counterfoil_workspace::git::repository_top;
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -133,4 +133,28 @@ pub(crate) fn repository(folder: Option<&Path>) -> Result<PathBuf> {
     let root =
         state.into_iter().chain(repository_top(&current)).max_by_key(|root| root.as_os_str().len());
     Ok(root.unwrap_or(&current).to_owned())
+}
+
+/// Whether standard input is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    std::io::stdin().is_terminal()
+}
+
+/// A line that is typed at the terminal. None at the end of the input, and if it is interrupted with
+/// Ctrl-C.
+pub(crate) fn read_terminal_line() -> Option<String> {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    // A read from a terminal cannot be interrupted; its thread ends with the process.
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line);
+        let _ = sender.send(read.ok().filter(|bytes| *bytes > 0).map(|_| line));
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    runtime.block_on(async {
+        tokio::select! {
+            line = receiver => line.ok().flatten(),
+            _ = tokio::signal::ctrl_c() => None,
+        }
+    })
 }

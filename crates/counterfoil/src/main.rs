@@ -2,6 +2,7 @@
 
 mod cli;
 mod command;
+mod completion;
 mod digest;
 mod doctor;
 mod exit;
@@ -11,6 +12,7 @@ mod hook;
 mod init;
 mod input;
 mod mcp;
+mod notify;
 mod output;
 mod person;
 mod progress;
@@ -26,7 +28,7 @@ mod terminal;
 mod unpack;
 mod user_file;
 
-use clap::Parser;
+use clap::FromArgMatches as _;
 use cli::{Cli, Command};
 use counterfoil_contract::text::{display_path, escape_control};
 use exit::Exit;
@@ -37,6 +39,9 @@ fn main() -> std::process::ExitCode {
     output::write_panics();
     survive_file_limit();
     log_to_stderr();
+    clap_complete::CompleteEnv::with_factory(completion::command)
+        .var(completion::VARIABLE)
+        .complete();
     let cli = parse_arguments();
     command::watch::watch_children();
     warn_about_old_names(&cli.command);
@@ -49,9 +54,10 @@ fn main() -> std::process::ExitCode {
         Command::Resume(args) => command::run::resume(&args),
         Command::Cancel(args) => command::runs::cancel(&args),
         Command::Runs(args) => command::runs::list(&args),
-        Command::Show(args) => command::runs::show(&args),
+        Command::Show(args) => command::show::show(&args),
         Command::Answer(args) => command::runs::answer(&args),
         Command::Undo(args) => command::undo::run(&args),
+        Command::Clean(args) => command::clean::run(&args),
         Command::Export(args) => command::export::run(&args),
         Command::Replay(args) => command::replay::run(&args),
         Command::Claims(args) => command::claims::run(&args.command),
@@ -65,7 +71,7 @@ fn main() -> std::process::ExitCode {
         Command::Doctor(args) => command::doctor::run(&args),
         Command::Hook(args) => Ok(command::hook::run(&args.command)),
         Command::Completions { shell } => command::completions::completions(shell),
-        Command::Man => command::completions::man(),
+        Command::Man(args) => command::completions::man(&args),
         Command::Contained(args) => Ok(command::contained::run(args)),
         Command::Watch => Ok(command::watch::run()),
     };
@@ -96,7 +102,7 @@ fn parse_arguments() -> Cli {
     if let Some(name) = arguments.first_mut() {
         *name = display_path(Path::new(name)).into();
     }
-    Cli::try_parse_from(&arguments).unwrap_or_else(|error| {
+    parse(&arguments).unwrap_or_else(|error| {
         let is_hook = arguments.get(1).is_some_and(|argument| argument == "hook");
         let code = if is_hook && error.use_stderr() {
             i32::from(Exit::Failure.code())
@@ -111,7 +117,16 @@ fn parse_arguments() -> Cli {
 /// The error about arguments without unsafe characters: its only escape sequences are colours.
 fn usage_error(arguments: &[OsString]) -> Option<clap::Error> {
     let safe = arguments.iter().map(|argument| escape_control(&argument.to_string_lossy()));
-    Cli::try_parse_from(safe).err()
+    parse(safe).err()
+}
+
+/// Parses arguments; the help has its commands in groups.
+fn parse<T: Into<OsString> + Clone>(
+    arguments: impl IntoIterator<Item = T>,
+) -> Result<Cli, clap::Error> {
+    let mut command = cli::command();
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Warns about project files that have the former name of this program.

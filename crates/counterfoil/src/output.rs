@@ -21,6 +21,8 @@ use terminal_size::{Height, Width};
 
 /// The width of human output if the stream is not a terminal.
 const DEFAULT_WIDTH: usize = 100;
+/// The height of a screen if the stream is not a terminal.
+const DEFAULT_HEIGHT: usize = 50;
 /// The smallest width that text is laid out for.
 const MIN_WIDTH: usize = 40;
 /// The largest width that text is laid out for.
@@ -111,6 +113,12 @@ pub(crate) fn write_usage(error: &clap::Error, escaped: Option<&clap::Error>) {
     }
 }
 
+/// The number of rows of the terminal on stdout, or a usual one.
+pub(crate) fn stdout_height() -> usize {
+    let size = terminal_size::terminal_size_of(std::io::stdout());
+    size.map_or(DEFAULT_HEIGHT, |(_, height)| usize::from(height.0))
+}
+
 /// Whether stderr is a terminal.
 pub(crate) fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
@@ -167,10 +175,28 @@ pub(crate) fn stdout_style() -> Style {
     stream_style(Stream::Stdout, std::io::stdout().is_terminal(), width)
 }
 
+/// The style of lines on stderr: they are wrapped on a terminal only, so that programs find whole
+/// lines elsewhere.
+pub(crate) fn stderr_line_style() -> Style {
+    let style = stderr_style();
+    if std::io::stderr().is_terminal() { style } else { Style { width: usize::MAX, ..style } }
+}
+
+/// The style of lines on stdout: they are wrapped on a terminal only.
+pub(crate) fn stdout_line_style() -> Style {
+    let style = stdout_style();
+    if std::io::stdout().is_terminal() { style } else { Style { width: usize::MAX, ..style } }
+}
+
 fn stream_style(stream: Stream, is_terminal: bool, size: Option<(Width, Height)>) -> Style {
     let width = size.map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0));
     let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
-    let color = supports_color::on(stream).is_some();
+    // As no-color.org says, any value but the empty one counts.
+    let color = match std::env::var_os("NO_COLOR") {
+        Some(value) if !value.is_empty() => false,
+        Some(_) => is_terminal && !is_dumb,
+        None => supports_color::on(stream).is_some(),
+    };
     let is_ascii_locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))

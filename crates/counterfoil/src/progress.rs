@@ -4,7 +4,7 @@ mod at_work;
 
 use at_work::{Agents, AtWork};
 
-use crate::render::{EventFormatter, attempt_title, usage_suffix};
+use crate::render::{EventFormatter, OutputMode, usage_suffix};
 use crate::{output, terminal};
 use counterfoil_agents::agent::AgentProgress;
 use counterfoil_contract::text::{escape_control, truncate};
@@ -27,6 +27,8 @@ pub(crate) trait ProgressSink: Send + Sync {
     fn line(&self, text: &str);
     /// The observer to attach to the run.
     fn observer(&self) -> Arc<dyn RunObserver>;
+    /// Learns from an event of an earlier process.
+    fn on_past_event(&self, event: &Event);
     /// Removes all live status lines.
     fn close(&self);
 }
@@ -36,9 +38,13 @@ pub(crate) fn to_stderr() -> Arc<dyn ProgressSink> {
     let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
     if output::stderr_is_terminal() && !is_dumb {
         let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-        Arc::new(LiveSink { display: Arc::new(LiveProgress { bars, state: Mutex::default() }) })
+        let formatter = EventFormatter::new(OutputMode::Live, output::stderr_line_style());
+        let state = LiveState { formatter, attempts: BTreeMap::new(), run: None };
+        Arc::new(LiveSink { display: Arc::new(LiveProgress { bars, state: Mutex::new(state) }) })
     } else {
-        Arc::new(PlainSink)
+        let formatter = EventFormatter::new(OutputMode::Live, output::stderr_line_style());
+        let progress = LineProgress { formatter: Mutex::new(formatter), agents: Agents::default() };
+        Arc::new(PlainSink { progress: Arc::new(progress) })
     }
 }
 
@@ -56,6 +62,8 @@ impl ProgressSink for WarningSink {
         Arc::new(WarningSink)
     }
 
+    fn on_past_event(&self, _: &Event) {}
+
     fn close(&self) {}
 }
 
@@ -69,24 +77,32 @@ impl RunObserver for WarningSink {
     }
 }
 
-struct PlainSink;
+struct PlainSink {
+    progress: Arc<LineProgress>,
+}
 
 impl ProgressSink for PlainSink {
     fn line(&self, text: &str) {
-        output::write_stderr(&format!("{text}\n"));
+        print_line(text);
     }
 
     fn observer(&self) -> Arc<dyn RunObserver> {
-        let progress = LineProgress::default();
-        progress.agents.print_each(LINE_INTERVAL, |line| PlainSink.line(line));
-        Arc::new(progress)
+        self.progress.agents.print_each(LINE_INTERVAL, print_line);
+        self.progress.clone()
+    }
+
+    fn on_past_event(&self, event: &Event) {
+        lock(&self.progress.formatter).on_past_event(event);
     }
 
     fn close(&self) {}
 }
 
+fn print_line(text: &str) {
+    output::write_stderr(&format!("{text}\n"));
+}
+
 /// Prints one or more lines for each event.
-#[derive(Default)]
 struct LineProgress {
     formatter: Mutex<EventFormatter>,
     agents: Agents,
@@ -99,11 +115,11 @@ impl RunObserver for LineProgress {
 
     fn on_event(&self, event: &Event, at: i64, run: &RunState) {
         if let Some(line) = lock(&self.formatter).event_lines(event, at, run) {
-            PlainSink.line(&line);
+            print_line(&line);
         }
         match event {
-            Event::AttemptStarted { attempt, path, agent: Some(agent), n, .. } => {
-                let title = attempt_title(&path.join("/"), Some(agent), None, *n);
+            Event::AttemptStarted { attempt, agent: Some(agent), .. } => {
+                let title = lock(&self.formatter).title(attempt);
                 self.agents.lock().insert(attempt.clone(), AtWork::new(title, agent, run));
             }
             Event::RepairAsked { attempt, usage, .. } => {
@@ -130,7 +146,7 @@ impl RunObserver for LineProgress {
     }
 
     fn on_notice(&self, line: &str) {
-        PlainSink.line(&format!("warning: {line}"));
+        print_line(&format!("warning: {line}"));
     }
 }
 
@@ -144,7 +160,6 @@ struct LiveProgress {
     state: Mutex<LiveState>,
 }
 
-#[derive(Default)]
 struct LiveState {
     formatter: EventFormatter,
     attempts: BTreeMap<String, AttemptStatus>,
@@ -182,7 +197,13 @@ impl ProgressSink for LiveSink {
         self.display.clone()
     }
 
+    fn on_past_event(&self, event: &Event) {
+        lock(&self.display.state).formatter.on_past_event(event);
+    }
+
     fn close(&self) {
+        // The library leaves the cursor at the end of the last line that it printed.
+        let _ = self.display.bars.println("");
         let _ = self.display.bars.clear();
     }
 }
@@ -232,8 +253,8 @@ impl RunObserver for LiveProgress {
         let line = state.formatter.event_lines(event, at, run);
         self.update_run(&mut state, run);
         match event {
-            Event::AttemptStarted { attempt, path, agent, n, builtin, .. } => {
-                let title = attempt_title(&path.join("/"), agent.as_deref(), builtin.as_ref(), *n);
+            Event::AttemptStarted { attempt, agent, .. } => {
+                let title = state.formatter.title(attempt);
                 let name = agent.as_deref().unwrap_or_default();
                 let known = Arc::new(Mutex::new(AtWork::new(title.clone(), name, run)));
                 let bar = self.spinner(attempt_style(&known), state.run.as_ref());

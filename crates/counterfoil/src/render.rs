@@ -4,12 +4,15 @@
 
 mod checks;
 pub(crate) mod claims;
+mod clean;
 mod color;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 mod event_lines;
 pub(crate) mod github;
 pub(crate) mod junit;
+mod lines;
+mod overview;
 pub(crate) mod pack;
 mod pulse;
 pub(crate) mod replay;
@@ -19,15 +22,21 @@ pub(crate) mod sarif;
 pub(crate) mod scaffold;
 pub(crate) mod setup;
 pub(crate) mod stats;
+mod step;
 mod table;
 mod text;
 mod timeline;
 mod undo;
 
-pub(crate) use event_lines::{EventFormatter, attempt_title};
+pub(crate) use clean::cleaned;
+pub(crate) use event_lines::{EventFormatter, OutputMode};
+pub(crate) use overview::Overview;
 pub(crate) use pulse::Pulse;
 pub(crate) use run_list::{run_list, run_outcome};
-pub(crate) use run_summary::{location_flags, run_summary, unended_processes};
-pub(crate) use text::{duration, usage_suffix};
+pub(crate) use run_summary::{
+    Ending, location_flags, question_prompt, questions, trouble, unended_processes,
+};
+pub(crate) use step::step;
+pub(crate) use text::{duration, shell_quote, usage_suffix};
 pub(crate) use timeline::Timeline;
-pub(crate) use undo::undo;
+pub(crate) use undo::{nothing_to_undo, undo};

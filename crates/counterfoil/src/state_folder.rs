@@ -63,10 +63,15 @@ pub(crate) fn open_to_read(state: &Path) -> Result<Engine> {
     Ok(engine)
 }
 
+/// Whether the state folder has runs. An error if it had some and they are lost.
+pub(crate) fn has_runs(state: &Path) -> Result<bool> {
+    journal::refuse_lost(state, keys_folder().as_deref())?;
+    Ok(state.join("journal.db").exists())
+}
+
 /// Returns an error if the state folder has no runs. Commands that only read create no journal.
 pub(crate) fn require_runs(state: &Path) -> Result<()> {
-    journal::refuse_lost(state, keys_folder().as_deref())?;
-    if !state.join("journal.db").exists() {
+    if !has_runs(state)? {
         bail!("there are no runs in {}; start one with `counterfoil run`", display_path(state));
     }
     Ok(())

@@ -4,7 +4,7 @@ use super::Engine;
 use crate::driver::works_in;
 use crate::error::Error;
 use crate::ledger::Ledger;
-use crate::run_report::{Reopening, RunReport, RunReportBuilder};
+use crate::run_report::{ANSWERED, Reopening, RunReport, RunReportBuilder};
 use counterfoil_flow::{Bundle, Event, RunState, Workflow, reload};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -144,7 +144,12 @@ impl Engine {
     pub(super) fn report_of(&self, run_state: &RunState) -> Result<RunReport, Error> {
         let mut builder = RunReportBuilder::default();
         self.each_event(&run_state.run, 1, |event, at| builder.on_event(&event, at))?;
-        let live = self.journal.run(&run_state.run)?.driver.is_some_and(|driver| driver.live);
-        Ok(builder.report(run_state, live))
+        let info = self.journal.run(&run_state.run)?;
+        let live = info.driver.is_some_and(|driver| driver.live);
+        let mut report = builder.report(run_state, live);
+        if info.summary.outcome.as_deref() == Some(ANSWERED) && !live {
+            ANSWERED.clone_into(&mut report.outcome);
+        }
+        Ok(report)
     }
 }

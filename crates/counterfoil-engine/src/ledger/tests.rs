@@ -3,10 +3,10 @@
 mod figures;
 
 use super::*;
-use counterfoil_contract::claim::{ClaimPolicy, Evidence};
-use counterfoil_flow::{Budget, Ended, Reply, Started, Usage};
+use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, Evidence};
+use counterfoil_flow::{Budget, Ended, Reply, Started, TransitionTaken, Usage};
 use proptest::prelude::*;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 fn claim(name: &str, kind: ClaimKind, verdict: Verdict) -> ClaimReport {
     ClaimReport {
@@ -165,7 +165,7 @@ fn a_later_change_makes_stale_what_speaks_of_the_tree() {
     let before = ledger_of(first.clone());
     assert_eq!(
         before.totals(),
-        Totals { verified: 10, ..Totals::default() },
+        Totals { made: 10, verified: 10, ..Totals::default() },
         "its own changes are no later ones"
     );
 
@@ -189,7 +189,7 @@ fn a_later_change_makes_stale_what_speaks_of_the_tree() {
     let why = "polish, attempt 2 changed 2 files since".to_owned();
     let expected = ["tests", "checks", "total"].map(|name| (name.to_owned(), why.clone()));
     assert_eq!(stale, expected);
-    assert_eq!(later.totals(), Totals { verified: 7, stale: 3, ..Totals::default() });
+    assert_eq!(later.totals(), Totals { made: 10, verified: 7, stale: 3, ..Totals::default() });
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn a_claim_that_a_repair_puts_right_is_corrected_and_kept() {
             "work#1.3 sha verified",
         ]
     );
-    assert_eq!(ledger.totals(), Totals { verified: 2, corrected: 2, ..Totals::default() });
+    assert_eq!(ledger.totals(), Totals { made: 4, verified: 2, corrected: 2, ..Totals::default() });
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn a_claim_that_is_refuted_to_the_end_is_not_corrected() {
         summary_lines(&ledger),
         ["work#1.1 files refuted superseded", "work#1.2 files refuted"]
     );
-    assert_eq!(ledger.totals(), Totals { refuted: 1, ..Totals::default() });
+    assert_eq!(ledger.totals(), Totals { made: 1, refuted: 1, ..Totals::default() });
     // The last reply had no result at all: its claims were not verified, so the first reply counts.
     let rejected = [
         started("work", 1),
@@ -311,8 +311,68 @@ fn the_last_word_at_a_place_counts() {
     );
     assert_eq!(
         ledger.totals(),
-        Totals { verified: 3, refuted: 1, stale: 1, corrected: 1, ..Totals::default() }
+        Totals { made: 6, verified: 3, refuted: 1, stale: 1, corrected: 1, ..Totals::default() }
     );
+}
+
+/// The transition that begins another visit of a state.
+fn visited_again(from: &str, to: &str) -> Event {
+    let taken: TransitionTaken =
+        serde_json::from_value(json!({"frame": "", "from": from, "to": to})).unwrap();
+    Event::TransitionTaken(Box::new(taken))
+}
+
+#[test]
+fn a_visit_for_another_task_does_not_replace_what_was_said_of_the_first() {
+    let first = attempt("work", 1, Accepted, vec![refuted("files")], &["a"]);
+    let second = attempt("work", 2, Accepted, vec![verified("files", FilesChanged)], &["b"]);
+    let ledger = ledger_of(first.into_iter().chain([visited_again("work", "work")]).chain(second));
+    assert_eq!(summary_lines(&ledger), ["work#1.1 files refuted", "work#2.1 files verified"]);
+    assert_eq!(ledger.totals(), Totals { made: 2, verified: 1, refuted: 1, ..Totals::default() });
+}
+
+#[test]
+fn a_later_visit_replaces_what_was_said_of_the_tree() {
+    for (later, first, totals) in [
+        (
+            Verdict::Verified,
+            "work#1.1 tests refuted corrected superseded",
+            Totals { made: 2, verified: 1, corrected: 1, ..Totals::default() },
+        ),
+        (
+            Verdict::Refuted,
+            "work#1.1 tests refuted superseded",
+            Totals { made: 1, refuted: 1, ..Totals::default() },
+        ),
+        (
+            Verdict::Unverifiable,
+            "work#1.1 tests refuted",
+            Totals { made: 2, refuted: 1, unverifiable: 1, ..Totals::default() },
+        ),
+    ] {
+        let lie = claim("tests", Command, Verdict::Refuted);
+        let events = Vec::from(attempt("work", 1, Accepted, vec![lie], &["a"]));
+        let again = attempt("work", 2, Accepted, vec![claim("tests", Command, later)], &["b"]);
+        let ledger =
+            ledger_of(events.into_iter().chain([visited_again("work", "work")]).chain(again));
+        assert_eq!(summary_lines(&ledger)[0], first, "{later:?}");
+        assert_eq!(ledger.totals(), totals, "{later:?}");
+    }
+}
+
+#[test]
+fn a_refuted_claim_is_not_corrected_by_one_that_cannot_be_checked() {
+    let mut vague = claim("files", FilesChanged, Verdict::Unverifiable);
+    vague.reason = "no list".to_owned();
+    let ledger = ledger_of([
+        started("work", 1),
+        asked("work", 1, vec![refuted("files")]),
+        ended("work", 1, Accepted, vec![vague], &["a"]),
+    ]);
+    assert_eq!(summary_lines(&ledger), ["work#1.1 files refuted", "work#1.2 files unverifiable"]);
+    let totals = ledger.totals();
+    assert_eq!((totals.made, totals.refuted, totals.unverifiable), (2, 1, 1));
+    assert_eq!(totals.unverifiable_because, ["no list"]);
 }
 
 #[test]
@@ -321,7 +381,7 @@ fn what_was_not_accepted_does_not_count_once_a_later_attempt_was() {
     let broken = attempt("work", 2, Transport, vec![], &[]);
     let good = attempt("work", 3, Accepted, vec![verified("sha", Commit)], &[]);
     let so_far = ledger_of(lost.clone().into_iter().chain(broken.clone()));
-    assert_eq!(so_far.totals(), Totals { refuted: 1, ..Totals::default() });
+    assert_eq!(so_far.totals(), Totals { made: 1, refuted: 1, ..Totals::default() });
     let ledger = ledger_of(lost.into_iter().chain(broken).chain(good));
     assert_eq!(
         summary_lines(&ledger),
@@ -451,7 +511,10 @@ proptest! {
         let mut counted = BTreeSet::new();
         for entry in &entries {
             if !entry.superseded {
-                prop_assert!(counted.insert((entry.path.clone(), entry.claim.claim.clone())));
+                // What was refuted counts beside what was said in its place and cannot be checked.
+                let is_refuted = entry.standing == Verdict::Refuted;
+                let key = (entry.path.clone(), entry.claim.claim.clone(), is_refuted);
+                prop_assert!(counted.insert(key));
             }
             if entry.standing != entry.claim.verdict {
                 prop_assert_eq!((entry.standing, entry.claim.verdict), (Verdict::Stale, Verdict::Verified));
@@ -461,6 +524,7 @@ proptest! {
                 prop_assert!(entry.superseded && entry.claim.verdict == Verdict::Refuted);
             }
         }
-        prop_assert_eq!(ledger.totals().claims(), counted.len() as u64);
+        let totals = ledger.totals();
+        prop_assert_eq!(totals.made, counted.len() as u64 + totals.corrected);
     }
 }

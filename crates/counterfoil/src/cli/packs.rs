@@ -20,6 +20,10 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 
+    /// Print every event of the run, instead of the lines that matter
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+
     /// A script for the agents, such as an edited copy of the script in the pack
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,

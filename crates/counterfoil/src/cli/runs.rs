@@ -139,6 +139,12 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) strict_claims: bool,
 
+    /// Run this command when the run ends, asks a question or stalls: the event is in its environment
+    /// (`COUNTERFOIL_EVENT`, `COUNTERFOIL_RUN`, `COUNTERFOIL_TEXT`) and on its standard input as JSON;
+    /// `desktop` shows a notification
+    #[arg(long, value_name = "CMD")]
+    pub(crate) notify: Option<String>,
+
     /// Resume the last run of this workflow if it has not ended
     #[arg(long)]
     pub(crate) resume_last: bool,
@@ -181,6 +187,10 @@ pub(crate) struct ResumeArgs {
     #[arg(long = "limit", value_name = "NAME=N", value_parser = parse_limit)]
     pub(crate) limits: Vec<(String, u64)>,
 
+    /// Run this command when the run ends, asks a question or stalls, as with `run`
+    #[arg(long, value_name = "CMD")]
+    pub(crate) notify: Option<String>,
+
     /// Accept counterfoil.toml although it changed while an agent was at work
     #[arg(long)]
     pub(crate) accept_config: bool,
@@ -206,6 +216,34 @@ pub(crate) struct RunRef {
     pub(crate) location: StateLocation,
 }
 
+const CLEAN_HELP: &str = "\
+The journal is kept: `runs`, `show` and `claims` still know the runs. Without its transcripts, a run cannot be exported, and without \
+its patches it cannot be undone. A run that has not ended is never touched.
+
+Examples:
+  counterfoil clean --dry-run                     what would be removed
+  counterfoil clean --older-than 7d               of runs that ended more than a week ago
+  counterfoil clean --older-than 0d --max-size 1G until what is left takes less than 1 GiB";
+
+#[derive(Debug, Args)]
+#[command(after_help = CLEAN_HELP)]
+pub(crate) struct CleanArgs {
+    /// Only of runs whose last event is older than this, such as 12h, 30d or 8w
+    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = parse_age)]
+    pub(crate) older_than: u64,
+
+    /// Only as much, the oldest first, as is needed to have less than this, such as 500M or 2G
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) max_size: Option<u64>,
+
+    /// Remove nothing, and say what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    #[command(flatten)]
+    pub(crate) location: StateLocation,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunsArgs {
     #[command(flatten)]
@@ -223,19 +261,47 @@ pub(crate) struct RunsArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// The run: its id, a prefix of it, or `last`
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
 
-    #[command(flatten)]
-    pub(crate) location: StateLocation,
+    /// A step of the run: the path of its state, or PATH#N for the N-th visit [default: the last visit]
+    #[arg(value_name = "STEP")]
+    pub(crate) step: Option<String>,
+
+    /// Print the prompts of the step
+    #[arg(long, requires = "step", group = "part")]
+    pub(crate) prompt: bool,
+
+    /// Print the last reply of the step, as the agent wrote it
+    #[arg(long, requires = "step", group = "part")]
+    pub(crate) reply: bool,
+
+    /// Print the result of the step, as JSON
+    #[arg(long, requires = "step", group = "part")]
+    pub(crate) result: bool,
+
+    /// Print every event with its details, instead of one screen
+    #[arg(long, group = "part")]
+    pub(crate) timeline: bool,
+
+    /// Print only what went wrong, and what could not be checked
+    #[arg(long, group = "part")]
+    pub(crate) trouble: bool,
+
+    /// Print what happens until the run ends or waits
+    #[arg(long, group = "part")]
+    pub(crate) follow: bool,
 
     /// Print the journal, one event per line
-    #[arg(long)]
+    #[arg(long, group = "part")]
     pub(crate) events: bool,
 
     /// Print each claim with the observed value, the verdict and the evidence
-    #[arg(long, conflicts_with = "events")]
+    #[arg(long, group = "part")]
     pub(crate) claims: bool,
+
+    #[command(flatten)]
+    pub(crate) location: StateLocation,
 
     /// The output format
     #[arg(long, value_enum, default_value_t)]
@@ -244,17 +310,17 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// The run: its id, a prefix of it, or `last`
+    /// The run: its id, a prefix of it, or `last`; without it, the open questions of all runs are listed
     #[arg(value_name = "RUN")]
-    pub(crate) run: String,
+    pub(crate) run: Option<String>,
 
     /// The id of the question, as in `show`
     #[arg(value_name = "QUESTION")]
-    pub(crate) question: String,
+    pub(crate) question: Option<String>,
 
     /// The answer: one of the choices, or a text
     #[arg(value_name = "ANSWER")]
-    pub(crate) answer: String,
+    pub(crate) answer: Option<String>,
 
     /// Your words about the choice, for the agents that go on
     #[arg(value_name = "WORDS")]
@@ -298,4 +364,54 @@ fn parse_duration(text: &str) -> Result<u64, String> {
         .and_then(|duration| u64::try_from(duration.as_millis()).ok())
         .filter(|ms| *ms > 0)
         .ok_or_else(|| "expected a duration such as 90s, 30m or 8h".to_owned())
+}
+
+/// Parses an age into milliseconds.
+fn parse_age(text: &str) -> Result<u64, String> {
+    let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
+    let hours = match unit {
+        "h" => 1,
+        "d" => 24,
+        "w" => 24 * 7,
+        _ => return Err("expected an age such as 12h, 30d or 8w".to_owned()),
+    };
+    let number: u64 =
+        number.parse().map_err(|_| "expected an age such as 12h, 30d or 8w".to_owned())?;
+    number.checked_mul(hours * 3_600_000).ok_or_else(|| "the age is too large".to_owned())
+}
+
+/// Parses a size into bytes.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let wrong = || "expected a size such as 500M or 2G".to_owned();
+    let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
+    let shift = match unit {
+        "" | "B" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << shift).ok_or_else(|| "the size is too large".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_and_sizes() {
+        for (text, hours) in [("12h", Some(12)), ("30d", Some(720)), ("1w", Some(168))] {
+            assert_eq!(parse_age(text).ok(), hours.map(|hours: u64| hours * 3_600_000), "{text}");
+        }
+        for text in ["", "d", "3", "-1d", "1y", "99999999999999999999d", "9999999999999999999w"] {
+            assert!(parse_age(text).is_err(), "{text}");
+        }
+        for (text, bytes) in [("10", 10), ("1K", 1024), ("2M", 2 << 20), ("3G", 3 << 30)] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "G", "-1", "1T", "99999999999999999999"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
 }

@@ -5,6 +5,7 @@ mod contracts;
 mod plan;
 mod repository;
 
+use super::run::Reporting;
 use crate::cli::{DemoArgs, RunFormat, StateLocation};
 use crate::exit::Exit;
 use crate::project::STATE_FOLDER;
@@ -63,7 +64,12 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
     unpack::write_files(&state, &[("script.yaml", &script)])?;
     let script_path = state.join("script.yaml");
 
-    output::write_stderr(&render::demo::opening(&workflow.name, &workflow.summary, &plan.about));
+    output::write_stderr(&render::demo::opening(
+        &workflow.name,
+        &workflow.summary,
+        &plan.about,
+        output::stderr_line_style(),
+    ));
     let spec = format!("script:{}", script_path.display());
     let assignments = AgentAssignments::from_specs(
         &workflow,
@@ -83,7 +89,13 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
         launcher: counterfoil_process::contain::Launcher::default(),
     };
     let location = StateLocation { repo: None, state: Some(state.clone()) };
-    let report = super::run::start_run(&state, options, &location, RunFormat::Human)
+    let reporting = Reporting {
+        location: &location,
+        format: RunFormat::Human,
+        notify: None,
+        story: !args.verbose,
+    };
+    let report = super::run::start_run(&state, options, &reporting)
         .with_context(|| format!("the demo in {} failed", display_path(&repo)))?;
 
     let as_planned = report.outcome == plan.ends;

@@ -1,6 +1,6 @@
 //! The command `counterfoil export`.
 
-mod transcript_reader;
+pub(super) mod transcript_reader;
 
 use crate::cli::{ExportArgs, StateLocation};
 use crate::exit::Exit;

@@ -2,6 +2,7 @@
 
 use crate::cli::{ResumeArgs, RunArgs, RunFormat, StateLocation};
 use crate::exit::Exit;
+use crate::notify::Notifier;
 use crate::progress::{self, ProgressSink};
 use crate::report::project_checks;
 use crate::source::Source;
@@ -24,6 +25,8 @@ use tokio::sync::watch as channel;
 
 /// How long the process may take to end after the second signal.
 const LONGEST_STOP: Duration = Duration::from_secs(10);
+/// The rows of a story.
+const STORY_ROWS: usize = 12;
 /// The size limit of a task that is read from a file.
 const MAX_TASK_BYTES: usize = 4 << 20;
 
@@ -38,11 +41,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if args.strict_claims {
         workflow.require_claims();
     }
+    let reporting = Reporting {
+        location: &args.location,
+        format: args.format,
+        notify: args.notify.as_deref(),
+        story: false,
+    };
     if args.resume_last
         && let Some(run) = unfinished(&state, &workflow.name, args.strict_claims)?
     {
         person::require_outside_of_attempts("run --resume-last")?;
-        return resume_run(&args.location, &run, &args.agents, &Takeup::default(), args.format);
+        return resume_run(&reporting, &run, &args.agents, &Takeup::default());
     }
     let mut given = args.inputs.clone();
     given.extend(args.fail_on.iter().map(|severity| ("fail_on".to_owned(), severity.clone())));
@@ -68,8 +77,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         workflow_folders: home,
         launcher: environment.launcher,
     };
-    let report = start_run(&state, options, &args.location, args.format)?;
-    Ok(Exit::from_run(&report))
+    let report = start_run(&state, options, &reporting)?;
+    super::ask::ask_and_resume(&reporting, &report)
 }
 
 /// Refuses a workflow that relies on a check which the project does not have, if a name is misspelt or
@@ -107,8 +116,7 @@ fn require_known_costs(budget: &Budget, agents: &AgentAssignments) -> Result<()>
 pub(crate) fn start_run(
     state: &Path,
     options: StartOptions,
-    location: &StateLocation,
-    format: RunFormat,
+    reporting: &Reporting<'_>,
 ) -> Result<RunReport> {
     let engine = state_folder::open(state)?;
     // It would look like somebody else's work in the folder, for which the agent is not to blame.
@@ -117,7 +125,7 @@ pub(crate) fn start_run(
         person::require_outside_of_attempts("run")
             .with_context(|| format!("{why}; name another folder with --repo and --state"))?;
     }
-    drive_and_report(&engine, location, format, |observer, stop| {
+    drive_and_report(&engine, None, reporting, |observer, stop| {
         engine.start(options, observer, stop)
     })
 }
@@ -133,7 +141,23 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
         because: args.because.clone(),
         accept_config: args.accept_config,
     };
-    resume_run(&args.location, &args.run, &args.agents, &takeup, args.format)
+    let reporting = Reporting {
+        location: &args.location,
+        format: args.format,
+        notify: args.notify.as_deref(),
+        story: false,
+    };
+    resume_run(&reporting, &args.run, &args.agents, &takeup)
+}
+
+/// How and to whom a run is reported.
+pub(crate) struct Reporting<'a> {
+    pub(crate) location: &'a StateLocation,
+    pub(crate) format: RunFormat,
+    /// The program that is told of questions, stalls and the end.
+    pub(crate) notify: Option<&'a str>,
+    /// Whether only the lines that matter are printed, when it is over.
+    pub(crate) story: bool,
 }
 
 /// What changes when a run is taken up again.
@@ -148,13 +172,13 @@ pub(crate) struct Takeup {
 
 /// Continues a run.
 pub(crate) fn resume_run(
-    location: &StateLocation,
+    reporting: &Reporting<'_>,
     run: &str,
     agents: &[String],
     takeup: &Takeup,
-    format: RunFormat,
 ) -> Result<Exit> {
     let (named, rest) = specs(agents)?;
+    let location = reporting.location;
     let state = &state_folder::of(location)?;
     let engine = state_folder::open(state)?;
     let recorded = engine.run_state(&engine.journal().resolve(run)?)?.repo;
@@ -184,10 +208,11 @@ pub(crate) fn resume_run(
         accept_config: takeup.accept_config,
         changes,
     };
-    let report = drive_and_report(&engine, location, format, |observer, stop| {
+    let report = drive_and_report(&engine, Some(run), reporting, |observer, stop| {
         engine.resume(run, &options, observer, stop)
     })?;
-    Ok(Exit::from_run(&report))
+    drop(engine);
+    super::ask::ask_and_resume(reporting, &report)
 }
 
 /// The environment of agents in a project with a state folder.
@@ -309,11 +334,12 @@ fn absolute(spec: &str) -> String {
     }
 }
 
-/// Drives a run with progress output and signal handling, then prints the report.
+/// Drives a run with progress output and signal handling, then prints the report. `resumed` is a run
+/// that another process began.
 fn drive_and_report<F, R>(
     engine: &Engine,
-    location: &StateLocation,
-    format: RunFormat,
+    resumed: Option<&str>,
+    reporting: &Reporting<'_>,
     drive: F,
 ) -> Result<RunReport>
 where
@@ -324,7 +350,18 @@ where
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let progress: Arc<dyn ProgressSink> =
-        if format == RunFormat::Human { progress::to_stderr() } else { progress::warnings_only() };
+        if reporting.format == RunFormat::Human && !reporting.story {
+            progress::to_stderr()
+        } else {
+            progress::warnings_only()
+        };
+    if let Some(run) = resumed {
+        let run = engine.journal().resolve(run)?;
+        engine.each_event_of(&run, &["frame-opened", "moved", "attempt-started"], |event, _| {
+            progress.on_past_event(&event);
+        })?;
+    }
+    let notifier = reporting.notify.map(|command| Notifier::new(progress.observer(), command));
     let (sender, stop) = channel::channel(StopRequest::None);
     let report = runtime.block_on(async {
         let notices = progress.clone();
@@ -335,7 +372,8 @@ where
                 std::future::pending::<()>().await;
             }
         });
-        let report = drive(progress.observer(), stop).await;
+        let observer = notifier.clone().map_or_else(|| progress.observer(), |notifier| notifier);
+        let report = drive(observer, stop).await;
         signals.abort();
         report
     });
@@ -346,21 +384,46 @@ where
     if !unended.is_empty() {
         output::write_stderr(&render::unended_processes(&unended));
     }
+    if let Some(notifier) = notifier {
+        match &report {
+            Ok(report) => notifier.end(&report.outcome, &report.reason),
+            Err(error) => notifier.end("error", &error.to_string()),
+        }
+    }
     let report = report?;
-    match format {
+    let claims = engine.ledger(&report.run)?.entries();
+    match reporting.format {
         RunFormat::Human => {
-            let claims = engine.ledger(&report.run)?.entries();
-            output::write_stderr(&render::run_summary(
-                &report,
-                &claims,
-                engine.journal().folder(),
-                &render::location_flags(location),
-            ));
+            let ending = render::Ending {
+                report: &report,
+                entries: &claims,
+                state: engine.journal().folder(),
+                flags: &render::location_flags(reporting.location),
+                style: output::stderr_line_style(),
+                more: "",
+            };
+            if super::ask::asks(reporting, &report) {
+                // The questions follow.
+            } else if reporting.story {
+                output::write_stderr(&story(engine, &ending)?);
+            } else {
+                output::write_stderr(&format!("\n{}", ending.render()));
+            }
         }
         RunFormat::Json => output::write_json(&report)?,
-        RunFormat::Junit => output::write_xml(&render::junit::run(&report)?)?,
+        RunFormat::Junit => output::write_xml(&render::junit::run(&report, &claims)?)?,
     }
     Ok(report)
+}
+
+/// The lines of a run that matter, and its end.
+fn story(engine: &Engine, ending: &render::Ending<'_>) -> Result<String> {
+    let run = &ending.report.run;
+    let run_state = engine.run_state(run)?;
+    let workflow = engine.workflow(&run_state).ok().map(Arc::new);
+    let mut overview = render::Overview::new(workflow, ending.style);
+    engine.each_event(run, 1, |event, at| overview.on_event(&event, at, &run_state))?;
+    Ok(overview.story(ending, STORY_ROWS))
 }
 
 /// Forwards signals to the driver: the first stops gracefully, the second immediately. If the terminal

@@ -1,26 +1,43 @@
-//! The commands `counterfoil runs`, `show`, `answer` and `cancel`.
+//! The commands `counterfoil runs`, `answer` and `cancel`.
 
-use super::run::Takeup;
-use crate::cli::{AnswerArgs, ListFormat, RunRef, RunsArgs, ShowArgs, StateLocation};
+use super::run::{Reporting, Takeup};
+use crate::cli::{AnswerArgs, ListFormat, RunRef, RunsArgs, StateLocation};
 use crate::exit::Exit;
 use crate::{output, person, render, state_folder};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
-use counterfoil_engine::{CancelOutcome, Engine, ledger};
+use counterfoil_engine::{CancelOutcome, Engine};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// Opens the state folder for reading, or says that there are no runs and how to start one.
+fn open_if_any(location: &StateLocation) -> Result<Option<Engine>> {
+    let state = state_folder::of(location)?;
+    if !state_folder::has_runs(&state)? {
+        output::write_stderr(
+            "no runs yet; start one with `counterfoil run PACK --task TEXT`, or try `counterfoil demo`\n",
+        );
+        return Ok(None);
+    }
+    Ok(Some(state_folder::open_to_read(&state)?))
+}
+
 /// Opens the state folder for reading.
-fn open_read_only(location: &StateLocation) -> Result<Engine> {
+pub(super) fn open_read_only(location: &StateLocation) -> Result<Engine> {
     let state = state_folder::of(location)?;
     state_folder::require_runs(&state)?;
     state_folder::open_to_read(&state)
 }
 
 pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
-    let engine = open_read_only(&args.location)?;
+    let Some(engine) = open_if_any(&args.location)? else {
+        if args.format == ListFormat::Json {
+            output::write_json(&Vec::<Value>::new())?;
+        }
+        return Ok(Exit::Success);
+    };
     let runs = engine.journal().runs(Some(args.limit))?;
     let mut reopened = BTreeMap::new();
     for run in &runs {
@@ -67,86 +84,63 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
-    let engine = open_read_only(&args.location)?;
-    let run = engine.journal().resolve(&args.run)?;
-    if args.events {
-        let mut lines = String::new();
-        engine.journal().visit(&run, 1, |event| {
-            let mut line = json!({"seq": event.seq, "at": event.at, "kind": event.kind});
-            // The body is nested under its kind; the printed line is flat.
-            let body: Option<Value> = serde_json::from_slice(&event.body).ok();
-            let fields =
-                body.as_ref().and_then(|body| body.get(&event.kind)).and_then(Value::as_object);
-            if let (Some(line), Some(fields)) = (line.as_object_mut(), fields) {
-                line.extend(fields.clone());
-            }
-            lines.push_str(&line.to_string());
-            lines.push('\n');
-            std::ops::ControlFlow::Continue(())
-        })?;
-        output::write_json_lines(&lines)?;
-        return Ok(Exit::Success);
-    }
-    if args.claims {
-        return print_claims(&engine, &run, args.format);
-    }
-    let report = engine.report(&run)?;
-    match args.format {
-        ListFormat::Json => output::write_json(&report)?,
-        ListFormat::Human => {
-            let run_state = engine.run_state(&run)?;
-            let workflow = engine.workflow(&run_state).ok();
-            let mut timeline = render::Timeline::new(
-                workflow.as_ref(),
-                engine.journal().folder(),
-                render::location_flags(&args.location),
-            );
-            engine.each_event(&run, 1, |event, at| timeline.on_event(&event, at, &run_state))?;
-            output::write_stdout(&timeline.finish(&report, &engine.ledger(&run)?.entries()))?;
-        }
-    }
-    Ok(Exit::Success)
-}
-
-/// Prints the claims of a run and their verdicts.
-fn print_claims(engine: &Engine, run: &str, format: ListFormat) -> Result<Exit> {
-    let entries = engine.ledger(run)?.entries();
-    match format {
-        ListFormat::Human => {
-            output::write_stdout(&render::claims::table(&entries, output::stdout_style()))?;
-        }
-        ListFormat::Json => {
-            let summary = ledger::totals(&entries);
-            let all = json!({"run": run, "claims": entries, "summary": summary});
-            output::write_json(&all)?;
-        }
-    }
-    Ok(Exit::Success)
-}
-
 pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
+    let (run, question, answer) = match (&args.run, &args.question, &args.answer) {
+        (Some(run), Some(question), Some(answer)) => (run, question, answer),
+        (Some(_), Some(question), None) => {
+            bail!("give the answer to '{question}': counterfoil answer RUN QUESTION ANSWER")
+        }
+        (run, _, _) => return list_questions(args, run.as_deref()),
+    };
     person::require_outside_of_attempts("answer")?;
     let state = state_folder::of(&args.location)?;
     state_folder::require_runs(&state)?;
     let run = {
         let engine = state_folder::open(&state)?;
         // Resolved once: `last` may be another run by the time the hint below is used.
-        let run = engine.journal().resolve(&args.run)?;
+        let run = engine.journal().resolve(run)?;
         let answer = match &args.words {
-            Some(words) => format!("{}: {words}", args.answer),
-            None => args.answer.clone(),
+            Some(words) => format!("{answer}: {words}"),
+            None => answer.clone(),
         };
-        engine.answer(&run, &args.question, &answer, person::current())?;
+        engine.answer(&run, question, &answer, person::current())?;
         run
     };
     if args.resume {
-        return super::run::resume_run(&args.location, &run, &[], &Takeup::default(), args.format);
+        let reporting =
+            Reporting { location: &args.location, format: args.format, notify: None, story: false };
+        return super::run::resume_run(&reporting, &run, &[], &Takeup::default());
     }
     output::write_stderr(&format!(
         "answer recorded; continue the run with `counterfoil resume {run}{}`\n",
         render::location_flags(&args.location)
     ));
+    Ok(Exit::Success)
+}
+
+/// Lists the open questions of a run, or of all runs.
+fn list_questions(args: &AnswerArgs, run: Option<&str>) -> Result<Exit> {
+    let Some(engine) = open_if_any(&args.location)? else { return Ok(Exit::Success) };
+    let runs: Vec<String> = match run {
+        Some(run) => vec![engine.journal().resolve(run)?],
+        None => {
+            let all = engine.journal().runs(None)?.into_iter();
+            all.filter(|run| run.summary.questions > 0).map(|run| run.id).collect()
+        }
+    };
+    let flags = render::location_flags(&args.location);
+    let mut text = String::new();
+    for run in runs {
+        let report = engine.report(&run)?;
+        if !report.questions.is_empty() {
+            text += &format!("run {run} of {}\n", report.workflow);
+            text += &render::questions(&report, &flags);
+        }
+    }
+    if text.is_empty() {
+        output::write_stderr("no question is open\n");
+    }
+    output::write_stdout(&text)?;
     Ok(Exit::Success)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cli::UndoArgs;
 use crate::exit::Exit;
-use crate::{output, person, render, state_folder};
+use crate::{output, person, render, report, state_folder};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::display_path;
@@ -33,12 +33,15 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     };
     let selected = foldings.iter().filter(|folding| workspace.is_none_or(|id| folding.id == id));
     if selected.clone().all(|folding| folding.state == MergeRecordState::Undone) {
-        let reason = if foldings.is_empty() {
-            "the run merged no changes"
-        } else {
-            "the changes were already undone"
-        };
-        output::write_stderr(&format!("nothing to undo in {}: {reason}\n", display_path(&repo)));
+        let shown = display_path(&repo);
+        if !foldings.is_empty() {
+            output::write_stderr(&format!(
+                "nothing to undo in {shown}: the changes were already undone\n"
+            ));
+            return Ok(Exit::Success);
+        }
+        let files = report::run::files(&engine.report(&run)?);
+        output::write_stderr(&render::nothing_to_undo(&repo, &files));
         return Ok(Exit::Success);
     }
     let undone = workspaces.undo(&run, workspace)?;

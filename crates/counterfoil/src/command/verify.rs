@@ -73,7 +73,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
                 &gated,
                 &report.contract,
                 &args.base,
-                output::stdout_style(),
+                output::stdout_line_style(),
             ))?;
         }
     }
@@ -261,7 +261,7 @@ fn print_json(
     notes: &[String],
 ) -> Result<()> {
     let mut object = serde_json::to_value(report)?;
-    let summary = Totals::from_verdicts(gated.iter().map(|gated| gated.claim.verdict));
+    let summary = Totals::from_claims(gated.iter().map(|gated| &gated.claim));
     object["base"] = json!(args.base);
     object["claims"] = serde_json::to_value(gated)?;
     object["summary"] = serde_json::to_value(summary)?;

@@ -1,8 +1,7 @@
 //! Claims: what was claimed, what was observed, the verdict and the evidence.
 
-use super::color::Color;
 use super::event_lines::attempt_title;
-use super::table::{self, Cell, Column, Row};
+use super::lines;
 use super::text::{abbreviate, one_line};
 use crate::gate::GatedClaim;
 use counterfoil_contract::claim::{ClaimReport, Evidence, Verdict};
@@ -14,50 +13,40 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The number of refuted claims listed at the end of a run.
-const MAX_REFUTED: usize = 10;
+/// The number of reasons for unverifiable claims in the totals.
+const MAX_REASONS: usize = 2;
 /// The number of files or items listed in a line.
 const MAX_LISTED: usize = 5;
-/// On narrower terminals, claims are printed one below the other instead of in columns.
-const MIN_TABLE_WIDTH: usize = 72;
 
-/// The claim totals of a run in one line and the refuted claims below it. Empty if there are no
-/// claims.
-pub(crate) fn summary(entries: &[Entry]) -> String {
-    if entries.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("{}\n", totals(&ledger::totals(entries)));
-    let refuted: Vec<&Entry> = entries
-        .iter()
-        .filter(|entry| !entry.superseded && entry.standing == Verdict::Refuted)
-        .collect();
-    for entry in refuted.iter().take(MAX_REFUTED) {
-        let attempt = attempt_title(&entry.path.join("/"), entry.agent.as_deref(), None, entry.n);
-        let _ = writeln!(text, "  {attempt}: {}", mismatch_line(&entry.claim));
-    }
-    if refuted.len() > MAX_REFUTED {
-        let _ = writeln!(text, "  … and {} more", refuted.len() - MAX_REFUTED);
-    }
-    text
-}
-
-/// The totals in one line.
+/// The totals in one line: how many claims were made, and how each of them stands.
 pub(crate) fn totals(totals: &Totals) -> String {
-    let mut line = format!("claims: verified {} of {}", totals.verified, totals.claims());
+    let because = match totals.unverifiable_because.as_slice() {
+        [] => String::new(),
+        reasons => {
+            let short: Vec<String> =
+                reasons.iter().take(MAX_REASONS).map(|reason| short_reason(reason)).collect();
+            let more = if reasons.len() > MAX_REASONS { ", …" } else { "" };
+            format!(" ({}{more})", short.join("; "))
+        }
+    };
+    let mut line = format!("claims: {} made", totals.made);
     for (number, verdict) in [
+        (totals.verified, "verified"),
         (totals.refuted, "refuted"),
+        (totals.corrected, "refuted earlier and corrected"),
         (totals.stale, "stale"),
-        (totals.unverifiable, "unverifiable"),
+        (totals.unverifiable, "not verifiable"),
     ] {
         if number > 0 {
-            let _ = write!(line, ", {verdict} {number}");
+            let _ = write!(line, ", {number} {verdict}");
         }
     }
-    if totals.corrected > 0 {
-        let _ = write!(line, "; refuted {}, corrected later", totals.corrected);
-    }
-    line
+    line + &because
+}
+
+/// The first part of a reason, without the way out that follows.
+fn short_reason(reason: &str) -> String {
+    one_line(reason.split(';').next().unwrap_or_default())
 }
 
 /// A claim and how it differs from the observation.
@@ -67,7 +56,11 @@ pub(crate) fn mismatch_line(claim: &ClaimReport) -> String {
 
 /// A claim, its verdict and how it differs from the observation.
 pub(super) fn verdict_line(claim: &ClaimReport) -> String {
-    one_line(&format!("{} {}: {}", claim.claim, claim.verdict.name(), mismatch(claim)))
+    let verdict = match claim.verdict {
+        Verdict::Unverifiable => "not verifiable",
+        other => other.name(),
+    };
+    one_line(&format!("{} {verdict}: {}", claim.claim, mismatch(claim)))
 }
 
 /// The reason of the verdict or, if there is none, both values.
@@ -90,16 +83,29 @@ pub(super) fn retry_reason(claims: &[ClaimReport]) -> Option<String> {
     (!lines.is_empty()).then(|| one_line(&lines.join("; ")))
 }
 
-/// The lines below an ended attempt: changed files, refuted and stale claims, denied actions and
+/// The lines below an ended attempt: changed files, claims that are not verified, denied actions and
 /// notes.
 pub(crate) fn attempt_details(ended: &Ended) -> Vec<String> {
     let changed = ended.changed.as_ref().filter(|changed| changed.total > 0);
-    let failed = ended.claims.iter().filter(|claim| {
-        matches!(claim.verdict, Verdict::Refuted | Verdict::Stale) || claim.blocks()
+    let doubtful = ended.claims.iter().filter(|claim| match claim.verdict {
+        Verdict::Verified => false,
+        Verdict::Refuted | Verdict::Stale => true,
+        Verdict::Unverifiable => !claim.is_own() || claim.blocks(),
     });
-    let lines = changed.map(files_changed).into_iter().chain(failed.map(verdict_line));
+    let lines = changed.map(files_changed).into_iter().chain(doubtful.map(marked_verdict_line));
     let lines = lines.chain(ended.reply.iter().flat_map(reply_notes));
     lines.chain(super::checks::failing_output(ended)).collect()
+}
+
+/// A claim that is not verified, on a line that begins with the mark of its verdict.
+pub(crate) fn marked_verdict_line(claim: &ClaimReport) -> String {
+    let mark = match claim.verdict {
+        Verdict::Refuted => "✗",
+        _ if claim.blocks() => "✗",
+        Verdict::Verified => "✓",
+        Verdict::Stale | Verdict::Unverifiable => "○",
+    };
+    format!("{mark} {}", verdict_line(claim))
 }
 
 /// The number of denied actions and notes that are printed; the report has all of them.
@@ -118,7 +124,7 @@ fn reply_notes(reply: &Reply) -> Vec<String> {
     lines
 }
 
-fn files_changed(changed: &ChangedFiles) -> String {
+pub(super) fn files_changed(changed: &ChangedFiles) -> String {
     let renamed_paths: BTreeSet<&String> =
         changed.renamed.iter().flat_map(|(from, to)| [from, to]).collect();
     let others = || changed.added.iter().chain(&changed.modified).chain(&changed.deleted);
@@ -142,18 +148,31 @@ fn files_changed(changed: &ChangedFiles) -> String {
 }
 
 /// The claims of a run by attempt, in the order they were verified, and their totals.
-pub(crate) fn table(entries: &[Entry], style: Style) -> String {
+pub(crate) fn page(entries: &[Entry], style: Style) -> String {
     if entries.is_empty() {
         return "no claims were verified in this run\n".to_owned();
     }
+    let mut text = list(entries, style);
+    text.push('\n');
+    text += &lines::lines("", &totals(&ledger::totals(entries)), style);
+    if entries.iter().any(|entry| entry.superseded) {
+        text.push_str("in parentheses: repeated or corrected by a later reply, and not counted\n");
+    }
+    text
+}
+
+/// The claims of a run by attempt. Each name, value and hash stands whole on its line, so that it can be
+/// searched for.
+pub(crate) fn list(entries: &[Entry], style: Style) -> String {
     let mut replies: BTreeMap<(&Vec<String>, u32), BTreeSet<u32>> = BTreeMap::new();
     for entry in entries {
         replies.entry((&entry.path, entry.n)).or_default().insert(entry.reply);
     }
-    let mut rows = Vec::new();
+    let mut text = String::new();
     let mut last_heading = String::new();
     for entry in entries {
-        let attempt = attempt_title(&entry.path.join("/"), entry.agent.as_deref(), None, entry.n);
+        let attempt =
+            attempt_title(&entry.path.join("/"), entry.agent.as_deref(), None, entry.place());
         let program = entry.player.as_ref().filter(|player| Some(*player) != entry.agent.as_ref());
         let program = program.map(|program| format!(" ({program})")).unwrap_or_default();
         let contract =
@@ -163,21 +182,17 @@ pub(crate) fn table(entries: &[Entry], style: Style) -> String {
         let reply = if several { format!(", reply {}", entry.reply) } else { String::new() };
         let heading = format!("{attempt}{program}{contract}{reply}");
         if heading != last_heading {
-            last_heading.clone_from(&heading);
-            rows.push(ClaimRow::Heading(heading));
+            let gap = if text.is_empty() { "" } else { "\n" };
+            text = text + gap + &lines::lines("", &heading, style);
+            last_heading = heading;
         }
         let status = ClaimStatus {
             verdict: entry.standing,
-            note: if entry.corrected { ", corrected" } else { "" },
+            note: if entry.corrected { ", corrected later" } else { "" },
             since: &entry.since,
             counts: !entry.superseded,
         };
-        rows.push(ClaimRow::Claim(&entry.claim, status));
-    }
-    let mut text = claim_rows(&rows, style);
-    let _ = writeln!(text, "\n{}", totals(&ledger::totals(entries)));
-    if entries.iter().any(|entry| entry.superseded) {
-        text.push_str("in parentheses: repeated or corrected by a later reply, and not counted\n");
+        text += &claim_lines(&entry.claim, status, style);
     }
     text
 }
@@ -192,25 +207,18 @@ pub(crate) fn verification(
     if claims.is_empty() {
         return format!("accepted: {contract}; the result makes no claim that can be verified\n");
     }
-    let rows: Vec<ClaimRow<'_>> = claims
-        .iter()
-        .map(|gated| {
-            let verdict = gated.claim.verdict;
-            let status = ClaimStatus { verdict, note: "", since: "", counts: true };
-            ClaimRow::Claim(&gated.claim, status)
-        })
-        .collect();
-    let verdicts = claims.iter().map(|gated| gated.claim.verdict);
     let mut text = format!(
         "accepted: {contract}; claims checked against the changes since {}\n\n",
         escape_control(base)
     );
-    let _ = writeln!(
-        text,
-        "{}\n{}",
-        claim_rows(&rows, style),
-        totals(&Totals::from_verdicts(verdicts))
-    );
+    for gated in claims {
+        let status =
+            ClaimStatus { verdict: gated.claim.verdict, note: "", since: "", counts: true };
+        text += &claim_lines(&gated.claim, status, style);
+    }
+    text.push('\n');
+    let all = Totals::from_claims(claims.iter().map(|gated| &gated.claim));
+    text += &lines::lines("", &totals(&all), style);
     let failing: Vec<&str> = claims
         .iter()
         .filter(|gated| gated.counts)
@@ -222,12 +230,6 @@ pub(crate) fn verification(
     text
 }
 
-/// A row of the table of claims.
-enum ClaimRow<'a> {
-    Heading(String),
-    Claim(&'a ClaimReport, ClaimStatus<'a>),
-}
-
 #[derive(Clone, Copy)]
 struct ClaimStatus<'a> {
     verdict: Verdict,
@@ -237,73 +239,33 @@ struct ClaimStatus<'a> {
 }
 
 impl ClaimStatus<'_> {
+    /// A claim that does not count has the mark of nothing to look at.
+    fn mark(&self) -> char {
+        match self.verdict {
+            _ if !self.counts => '·',
+            Verdict::Verified => '✓',
+            Verdict::Refuted => '✗',
+            Verdict::Stale | Verdict::Unverifiable => '○',
+        }
+    }
+
     fn label(&self) -> String {
         let label = format!("{}{}", self.verdict.name(), self.note);
         if self.counts { label } else { format!("({label})") }
     }
-
-    fn color(&self) -> Color {
-        match self.verdict {
-            _ if !self.counts => Color::Dim,
-            Verdict::Verified => Color::Green,
-            Verdict::Refuted => Color::Red,
-            Verdict::Stale => Color::Yellow,
-            Verdict::Unverifiable => Color::Dim,
-        }
-    }
 }
 
-fn claim_rows(rows: &[ClaimRow<'_>], style: Style) -> String {
-    if style.width < MIN_TABLE_WIDTH {
-        return stacked(rows, style);
-    }
-    let columns = [
-        Column::wrapping("CLAIM"),
-        Column::wrapping("CLAIMED"),
-        Column::wrapping("OBSERVED"),
-        Column::fixed("VERDICT"),
-        Column::wrapping("EVIDENCE"),
-    ];
-    let rows: Vec<Row> = rows
-        .iter()
-        .map(|row| match row {
-            ClaimRow::Heading(heading) => Row::Heading(heading.clone()),
-            ClaimRow::Claim(claim, status) => Row::Cells(vec![
-                claim.claim.clone().into(),
-                value(&claim.claimed).into(),
-                value(&claim.observed).into(),
-                Cell::colored(status.label(), status.color()),
-                evidence(claim, status.since).join("\n").into(),
-            ]),
-        })
-        .collect();
-    table::render(&columns, &rows, 2, style)
-}
-
-/// The claims one below the other, for narrow terminals.
-fn stacked(rows: &[ClaimRow<'_>], style: Style) -> String {
-    let mut text = String::new();
-    for row in rows {
-        match row {
-            ClaimRow::Heading(heading) => {
-                let gap = if text.is_empty() { "" } else { "\n" };
-                let _ = writeln!(text, "{gap}{}", escape_control(heading));
-            }
-            ClaimRow::Claim(claim, status) => {
-                let verdict = status.color().paint(&status.label(), style);
-                let _ = writeln!(text, "  {}: {verdict}", escape_control(&claim.claim));
-                let mut lines = vec![format!("claimed {}", value(&claim.claimed))];
-                if !claim.observed.is_null() {
-                    lines.push(format!("observed {}", value(&claim.observed)));
-                }
-                lines.extend(evidence(claim, status.since));
-                for line in
-                    lines.iter().flat_map(|line| table::wrap(line, style.width.saturating_sub(4)))
-                {
-                    let _ = writeln!(text, "    {line}");
-                }
-            }
-        }
+/// A claim with its verdict, both values and the evidence, each on lines of its own.
+fn claim_lines(claim: &ClaimReport, status: ClaimStatus<'_>, style: Style) -> String {
+    let first = format!("{} {}: {}", status.mark(), claim.claim, status.label());
+    let mut text = lines::lines("  ", &first, style);
+    let claimed = Some(format!("claimed:  {}", value(&claim.claimed)));
+    let observed =
+        (!claim.observed.is_null()).then(|| format!("observed: {}", value(&claim.observed)));
+    let evidence =
+        evidence(claim, status.since).into_iter().map(|line| format!("evidence: {line}"));
+    for line in claimed.into_iter().chain(observed).chain(evidence) {
+        text += &lines::lines("      ", &line, style);
     }
     text
 }
@@ -335,10 +297,11 @@ fn evidence_line(evidence: &Evidence) -> String {
     if let Some(last) = last {
         let _ = write!(line, ": {}", last.trim());
     }
-    if let Some(hash) = &evidence.sha256 {
-        let _ = write!(line, " [sha256 {}]", hash.chars().take(12).collect::<String>());
+    let line = one_line(line.trim());
+    match &evidence.sha256 {
+        Some(hash) => format!("{line} [sha256 {}]", one_line(hash)),
+        None => line,
     }
-    one_line(line.trim())
 }
 
 /// A claimed or observed value, for people.

@@ -1,12 +1,16 @@
 //! The text before and after a demo.
 
+use super::lines;
 use super::text::shell_quote;
 use crate::report::demo::DemoReport;
+use counterfoil_contract::diagnostic::Style;
 use std::fmt::Write;
 
 /// The introduction: what the workflow does and what the demo shows.
-pub(crate) fn opening(name: &str, summary: &str, about: &str) -> String {
-    format!("{name}: {summary}\n\n{about}\n\n")
+pub(crate) fn opening(name: &str, summary: &str, about: &str, style: Style) -> String {
+    let title = lines::lines("", &format!("{name}: {summary}"), style);
+    let about = lines::lines("", &format!("What to notice: {about}"), style);
+    format!("{title}\n{about}\n")
 }
 
 /// Whether the demo ended as expected, and what to try next.
@@ -37,7 +41,7 @@ pub(crate) fn closing(demo: &DemoReport<'_>) -> String {
     }
     let _ = writeln!(
         text,
-        "\nOnly the agents were scripted, by {script}. Edit a reply in it and run the demo again:\n  {program} demo {} --script {script}",
+        "\nOnly the agents were scripted, by {script}. Edit a reply in it\nand run the demo again:\n  {program} demo {} --script {script}",
         shell_quote(demo.pack)
     );
     text

@@ -2,8 +2,11 @@
 
 use super::checks::checks_line;
 use super::claims::{attempt_details, retry_reason};
+use super::lines;
 use super::text::{abbreviate, duration, one_line, timestamp, usage_suffix};
+use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::pluralize;
+use counterfoil_engine::visits::{Visit, Visits};
 use counterfoil_flow::{
     AskedQuestion, AttemptOutcome, BuiltinStep, End, Ended, Event, Form, Origin, Reply, RunState,
     TransitionTaken, Usage, Workflow,
@@ -17,20 +20,23 @@ use std::sync::Arc;
 pub(crate) const INDENT: &str = "          ";
 
 /// Whether the run is in progress or over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OutputMode {
     /// In progress: an attempt has a line when it starts and one when it ends.
-    #[default]
     Live,
-    /// Afterwards: an attempt has one line.
+    /// Afterwards: an attempt has one line, with details below it.
     Timeline,
+    /// Afterwards: an attempt has one line, with its result.
+    Overview,
 }
 
 /// Formats the events of a run, in order. It keeps the agent of each attempt, because later events
 /// name only the attempt.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct EventFormatter {
     mode: OutputMode,
+    style: Style,
+    visits: Visits,
     /// The workflow of the run, if it is known. Its contracts say how results are displayed.
     workflow: Option<Arc<Workflow>>,
     started_at: i64,
@@ -79,15 +85,37 @@ struct OpenAttempt {
     path: String,
     agent: Option<String>,
     builtin: Option<BuiltinStep>,
-    n: u32,
+    visit: Visit,
     repairs: u32,
     usage: Usage,
 }
 
 impl EventFormatter {
     /// A formatter for a run that is in progress or over.
-    pub(crate) fn new(mode: OutputMode) -> Self {
-        Self { mode, ..Self::default() }
+    pub(crate) fn new(mode: OutputMode, style: Style) -> Self {
+        Self {
+            mode,
+            style,
+            visits: Visits::default(),
+            workflow: None,
+            started_at: 0,
+            attempts: BTreeMap::new(),
+            paths: BTreeMap::new(),
+            states: BTreeMap::new(),
+            fan_outs: BTreeMap::new(),
+            items: BTreeMap::new(),
+            last_failure: None,
+        }
+    }
+
+    /// Learns from an event of an earlier process, without a line.
+    pub(crate) fn on_past_event(&mut self, event: &Event) {
+        self.visits.on_event(event);
+    }
+
+    /// The title of an attempt in progress.
+    pub(crate) fn title(&self, attempt: &str) -> String {
+        self.attempts.get(attempt).map(OpenAttempt::title).unwrap_or_default()
     }
 
     /// Sets the workflow of the run.
@@ -102,28 +130,23 @@ impl EventFormatter {
 
     /// The line of an event, if it has one.
     pub(crate) fn event_line(&mut self, event: &Event, at: i64, run: &RunState) -> Option<String> {
-        match event {
+        let beginning = match event {
             Event::RunStarted(started) => {
                 self.started_at = at;
                 let place = match started.observed.as_str() {
                     "" => String::new(),
                     folder => format!(" in {}", one_line(folder)),
                 };
-                return Some(format!(
+                Some(format!(
                     "run {} of {}{place}, {}",
                     started.run,
                     started.workflow,
                     timestamp(at)
-                ));
+                ))
             }
             Event::RunResumed(_) => {
                 self.started_at = run.started_at;
-                return Some(format!(
-                    "run {} of {} resumed, {}",
-                    run.run,
-                    run.workflow,
-                    timestamp(at)
-                ));
+                Some(format!("run {} of {} resumed, {}", run.run, run.workflow, timestamp(at)))
             }
             Event::RunReopened(reopened) => {
                 self.started_at = run.started_at;
@@ -131,20 +154,29 @@ impl EventFormatter {
                     "" => String::new(),
                     because => format!(": {}", one_line(because)),
                 };
-                return Some(format!(
+                Some(format!(
                     "run {} of {} reopened in '{}' by {}, {}{because}",
                     run.run,
                     run.workflow,
                     reopened.state,
                     decided_by(&reopened.by, reopened.from.as_deref()),
                     timestamp(at)
-                ));
+                ))
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some(beginning) = beginning {
+            return Some(lines::line("", &beginning, self.style));
         }
         let text = self.message(event, at, run)?;
-        let clock = clock(at.saturating_sub(self.started_at));
-        Some(text.lines().map(|line| format!("{clock} {line}")).collect::<Vec<_>>().join("\n"))
+        let clock = format!("{} ", clock(at.saturating_sub(self.started_at)));
+        // The lines of a text that continues have no clock of their own.
+        let beside = " ".repeat(clock.len());
+        let all = text.lines().map(|line| {
+            let prefix = if line.starts_with(' ') { &beside } else { &clock };
+            lines::line(prefix, line, self.style)
+        });
+        Some(all.collect::<Vec<_>>().join("\n"))
     }
 
     /// The lines of an event while the run is in progress. Below the end of an attempt are its
@@ -153,20 +185,21 @@ impl EventFormatter {
         let mut text = self.event_line(event, at, run)?;
         if let Event::AttemptEnded(ended) = event {
             for line in attempt_details(ended) {
-                let _ = write!(text, "\n{INDENT}{line}");
+                let _ = write!(text, "\n{}", lines::line(INDENT, &line, self.style));
             }
         }
         Some(text)
     }
 
     fn message(&mut self, event: &Event, at: i64, run: &RunState) -> Option<String> {
+        let visit = self.visits.on_event(event).unwrap_or_default();
         match event {
-            Event::AttemptStarted { attempt, frame, path, agent, n, builtin, .. } => {
+            Event::AttemptStarted { attempt, frame, path, agent, builtin, .. } => {
                 let open = OpenAttempt {
                     path: path.join("/"),
                     agent: agent.clone(),
                     builtin: builtin.clone(),
-                    n: *n,
+                    visit,
                     ..OpenAttempt::default()
                 };
                 let line = format!("· {}", open.title());
@@ -208,7 +241,7 @@ impl EventFormatter {
                 let path = self.path(frame, run);
                 Some(format!(
                     "✗ {path}: not merged, {files} in conflict: {}{kept}",
-                    conflicts.join(", ")
+                    one_line(&conflicts.join(", "))
                 ))
             }
             Event::WorkspaceDropped { frame, kept: Some(kept), .. } => Some(format!(
@@ -319,7 +352,7 @@ impl EventFormatter {
         open.usage += ended.usage;
         let label = match self.mode {
             OutputMode::Live => open.path.clone(),
-            OutputMode::Timeline => open.title(),
+            OutputMode::Timeline | OutputMode::Overview => open.title(),
         };
         let repairs = match open.repairs {
             0 => String::new(),
@@ -358,13 +391,18 @@ impl EventFormatter {
             .and_then(|(workflow, agent)| workflow.agents.get(agent));
         match (role, &ended.value) {
             (Some(role), Some(value))
-                if self.mode == OutputMode::Live
+                if self.mode != OutputMode::Timeline
                     && role.contract.definition().display.is_some() =>
             {
                 format!("; {}", one_line(&role.contract.display_line(value)))
             }
             _ => String::new(),
         }
+    }
+
+    /// The path of an attempt in progress.
+    pub(crate) fn attempt_path(&self, attempt: &str) -> String {
+        self.attempts.get(attempt).map(|open| open.path.clone()).unwrap_or_default()
     }
 
     /// The agent of an attempt in progress.
@@ -393,25 +431,24 @@ impl OpenAttempt {
     }
 
     fn title(&self) -> String {
-        attempt_title(&self.path, self.agent.as_deref(), self.builtin.as_ref(), self.n)
+        attempt_title(&self.path, self.agent.as_deref(), self.builtin.as_ref(), self.visit)
     }
 }
 
-/// The title of an attempt: its path, its agent or built-in step, and its number if it is not the
-/// first.
+/// The title of an attempt: its path, its agent or built-in step, and the number of the visit and of
+/// the attempt in it, if it is not the first.
 pub(crate) fn attempt_title(
     path: &str,
     agent: Option<&str>,
     builtin: Option<&BuiltinStep>,
-    n: u32,
+    visit: Visit,
 ) -> String {
-    let number = if n > 1 { format!(", attempt {n}") } else { String::new() };
     let performer = match (agent, builtin) {
         (Some(agent), _) => agent.to_owned(),
         (None, Some(builtin)) => builtin.to_string(),
         (None, None) => "command".to_owned(),
     };
-    format!("{path}: {performer}{number}")
+    format!("{path}: {performer}{visit}")
 }
 
 /// The result of a built-in step.
@@ -485,7 +522,14 @@ fn question_line(question: &AskedQuestion) -> String {
         Form::Pattern(_) | Form::Text => String::new(),
     };
     let optional = if question.optional { " (optional)" } else { "" };
-    format!("? {}: {}{form}{optional}", question.id, one_line(&question.question))
+    // A text of several lines is shown as it was written.
+    let mut text = question.question.trim().lines();
+    let first = text.next().unwrap_or_default();
+    let mut line = format!("? {}: {first}", question.id);
+    for more in text {
+        let _ = write!(line, "\n  {}", more.trim_end());
+    }
+    line + &form + optional
 }
 
 fn transition_line(transition: &TransitionTaken, at: i64, mode: OutputMode) -> String {

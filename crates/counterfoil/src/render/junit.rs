@@ -1,12 +1,15 @@
 //! `JUnit` XML, as CI systems read it.
 
-use super::claims::{evidence, mismatch_line};
+use super::claims::{evidence, mismatch_line, totals as totals_line};
 use super::replay::difference_line;
 use crate::gate::{GatedClaim, Level};
 use crate::report::replay::{Comparison, ReplayReport};
+use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{Form, escape_control, neutralize};
 use counterfoil_contract::{Report, Status};
+use counterfoil_engine::ledger::Entry;
+use counterfoil_flow::Cause;
 use quick_junit::{
     NonSuccessKind, Report as JunitReport, SerializeError, TestCase, TestCaseStatus, TestSuite,
 };
@@ -55,8 +58,12 @@ pub(crate) fn claims(claims: &[GatedClaim], contract: &str) -> Result<String, Se
     serialize("counterfoil", cases)
 }
 
-/// A run as a test suite: its attempts, and the run itself.
-pub(crate) fn run(run: &counterfoil_engine::RunReport) -> Result<String, SerializeError> {
+/// A run as a test suite: its attempts, its claims, and the run itself. A claim that is not verified
+/// and did not make the run fail is skipped rather than passed.
+pub(crate) fn run(
+    run: &counterfoil_engine::RunReport,
+    entries: &[Entry],
+) -> Result<String, SerializeError> {
     let timed = |name: &str, wall_ms: u64, status: TestCaseStatus| {
         let mut case = case(&run.workflow, name, status);
         case.set_time(Duration::from_millis(wall_ms));
@@ -72,10 +79,31 @@ pub(crate) fn run(run: &counterfoil_engine::RunReport) -> Result<String, Seriali
         };
         timed(&name, attempt.usage.wall_ms, status)
     });
+    let failed_by_claim = run.cause == Some(Cause::Claim);
+    let counted = entries.iter().filter(|entry| !entry.superseded || entry.corrected);
+    let claims = counted.map(|entry| {
+        let name = format!("{} #{} claims {}", entry.path.join("/"), entry.n, entry.claim.claim);
+        let (verdict, message) = (entry.standing.name(), mismatch_line(&entry.claim));
+        let status = match entry.standing {
+            Verdict::Verified => TestCaseStatus::success(),
+            Verdict::Refuted if entry.corrected => {
+                skipped(&format!("refuted earlier and corrected: {message}"))
+            }
+            Verdict::Refuted if failed_by_claim => {
+                failure(verdict, &message, &evidence(&entry.claim, &entry.since).join("\n"))
+            }
+            Verdict::Stale => skipped(&format!("{verdict}: {}", entry.since)),
+            Verdict::Refuted | Verdict::Unverifiable => skipped(&format!("{verdict}: {message}")),
+        };
+        case(&run.workflow, &name, status)
+    });
     let status =
         if is_done { TestCaseStatus::success() } else { failure(&run.outcome, &run.reason, "") };
-    let whole = timed("run", run.usage.wall_ms, status);
-    serialize(&run.workflow, attempts.chain([whole]))
+    let mut whole = timed("run", run.usage.wall_ms, status);
+    if let Some(totals) = &run.claims {
+        whole.set_system_out(visible(&totals_line(totals)));
+    }
+    serialize(&run.workflow, attempts.chain(claims).chain([whole]))
 }
 
 /// Replayed attempts as a test suite. A new attempt is skipped rather than passed, unless the

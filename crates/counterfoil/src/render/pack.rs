@@ -151,7 +151,6 @@ pub(crate) fn ejected(pack: &str, files: usize, demo: bool, folder: &str) -> Str
 /// Aligned columns without titles. Lines are not wrapped.
 fn columns(rows: Vec<[String; 4]>) -> String {
     let unlimited = Style { color: false, unicode: true, width: usize::MAX };
-    let rows: Vec<Row> =
-        rows.into_iter().map(|row| Row::Cells(row.map(Cell::from).into())).collect();
+    let rows: Vec<Row> = rows.into_iter().map(|row| Row(row.map(Cell::from).into())).collect();
     table::render(&[""; 4].map(Column::fixed), &rows, 2, unlimited)
 }

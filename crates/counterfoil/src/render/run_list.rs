@@ -33,7 +33,7 @@ fn row(run: &RunInfo, id_length: usize, reopened: bool) -> Row {
     };
     let cause = summary.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
     let again = if reopened { ", reopened" } else { "" };
-    Row::Cells(vec![
+    Row(vec![
         run.id.chars().take(id_length).collect::<String>().into(),
         timestamp(run.created_at).into(),
         run.workflow.clone().into(),

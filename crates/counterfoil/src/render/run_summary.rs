@@ -1,17 +1,21 @@
-//! The last lines of a run: what failed, how it ended, what to do next.
+//! The last lines of a run: how it ended, what went wrong, what to do next.
 
-use super::claims;
 use super::event_lines::attempt_title;
 use super::text::{one_line, shell_quote, usage_suffix};
+use super::{claims, lines};
 use crate::cli::StateLocation;
-use counterfoil_contract::text::pluralize;
+use crate::report::run::{self, RunFiles, Trouble};
+use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::text::{escape_control, pluralize};
 use counterfoil_engine::ledger::Entry;
-use counterfoil_engine::{Attempt, Question, RunReport};
+use counterfoil_engine::{Question, RunReport};
 use std::fmt::Write;
 use std::path::Path;
 
-/// The number of failures that are repeated at the end. The last ones matter most.
-const MAX_FAILURES: usize = 10;
+/// The number of problems that are repeated at the end.
+const MAX_TROUBLE: usize = 10;
+/// The number of files that are named at the end.
+const MAX_FILES: usize = 5;
 /// The number of choices for which the full answer command is printed.
 const MAX_ANSWER_COMMANDS: usize = 4;
 
@@ -24,53 +28,131 @@ pub(crate) fn unended_processes(pids: &[i32]) -> String {
     )
 }
 
-/// The summary of a run. `flags` are the options that commands need to find the run.
-pub(crate) fn run_summary(
-    report: &RunReport,
-    entries: &[Entry],
-    state: &Path,
-    flags: &str,
-) -> String {
-    let mut text = String::from("\n");
-    if report.outcome != "done" {
-        let failures = failures(report);
-        if !failures.is_empty() {
-            text.push_str("failed:\n");
-        }
-        for line in failures.iter().rev().take(MAX_FAILURES).rev() {
-            let _ = writeln!(text, "  {line}");
-        }
-    }
-    let _ = writeln!(text, "{}", headline(report, flags));
-    if let Some(line) = failing_output(report, state) {
-        let _ = writeln!(text, "  {line}");
-    }
-    text += &questions(report, flags);
-    let _ = writeln!(text, "{}", figures(report));
-    text += &claims::summary(entries);
-    text += &reopenings(report);
-    if report.reopenable {
-        let _ = writeln!(text, "reopen: counterfoil resume {}{flags}", report.run);
-    }
-    let _ = writeln!(text, "details: counterfoil show {}{flags}", report.run);
-    if !entries.is_empty() {
-        let _ = writeln!(text, "evidence: counterfoil show {}{flags} --claims", report.run);
-    }
-    text
+/// The end of a run: what its last lines say.
+pub(crate) struct Ending<'a> {
+    pub(crate) report: &'a RunReport,
+    pub(crate) entries: &'a [Entry],
+    /// The folder with the transcripts.
+    pub(crate) state: &'a Path,
+    /// The options that commands need to find the run.
+    pub(crate) flags: &'a str,
+    pub(crate) style: Style,
+    /// The option of `show` with which it shows more than was printed above.
+    pub(crate) more: &'static str,
 }
 
-/// The outcome in one line, and how to continue if that is possible.
-pub(super) fn headline(report: &RunReport, flags: &str) -> String {
+impl Ending<'_> {
+    /// The outcome and why, the trouble once more, claims, files, what it took, and what to do next.
+    pub(crate) fn render(&self) -> String {
+        let Self { report, entries, flags, style, .. } = self;
+        let mut text = lines::lines("", &headline(report), *style);
+        if let Some(line) = failing_output(report, self.state) {
+            text += &lines::lines("  ", &line, *style);
+        }
+        text += &self.trouble();
+        if let Some(totals) = &report.claims {
+            text += &lines::lines("", &claims::totals(totals), *style);
+        }
+        let files = run::files(report);
+        if !files.names.is_empty() {
+            text += &lines::lines("", &files_line(&files), *style);
+        }
+        text += &lines::lines("", &figures(report), *style);
+        text += &reopenings(report);
+        // Commands are not wrapped, so that they can be copied.
+        let _ = writeln!(text, "details: counterfoil show {}{flags}{}", report.run, self.more);
+        if !entries.is_empty() {
+            let _ = writeln!(text, "evidence: counterfoil show {}{flags} --claims", report.run);
+        }
+        if report.reopenable {
+            let _ = writeln!(text, "reopen: counterfoil resume {}{flags}", report.run);
+        } else if report.resumable && matches!(report.outcome.as_str(), "answered" | "interrupted")
+        {
+            let _ = writeln!(text, "continue: counterfoil resume {}{flags}", report.run);
+        }
+        text + &questions(report, flags)
+    }
+
+    fn trouble(&self) -> String {
+        let trouble = run::trouble(self.report, self.entries);
+        let mut text = String::new();
+        // The last ones matter most.
+        let hidden = trouble.len().saturating_sub(MAX_TROUBLE);
+        if hidden > 0 {
+            let _ = writeln!(
+                text,
+                "  … and {hidden} more: counterfoil show {}{} --trouble",
+                self.report.run, self.flags
+            );
+        }
+        for one in &trouble[hidden..] {
+            text += &lines::lines("  ", &trouble_line(one), self.style);
+        }
+        text
+    }
+}
+
+/// Something that went wrong, on a line that begins with its mark.
+pub(super) fn trouble_line(trouble: &Trouble<'_>) -> String {
+    let of = |entry: &Entry| {
+        let title =
+            attempt_title(&entry.path.join("/"), entry.agent.as_deref(), None, entry.place());
+        let line = claims::marked_verdict_line(&entry.claim);
+        let (mark, line) = line.split_once(' ').unwrap_or_default();
+        format!("{mark} {title}: {line}")
+    };
+    match trouble {
+        Trouble::Failed(attempt) => {
+            let outcome = attempt.outcome.as_deref().unwrap_or_default();
+            let title = attempt_title(
+                &attempt.path.join("/"),
+                attempt.agent.as_deref(),
+                attempt.builtin.as_ref(),
+                attempt.place(),
+            );
+            format!("✗ {title}: {outcome}: {}", one_line(&attempt.reason))
+        }
+        Trouble::Refuted(entry) if entry.corrected => {
+            let line = of(entry);
+            format!("↺{}; corrected later", line.trim_start_matches('✗'))
+        }
+        Trouble::Refuted(entry) | Trouble::Unverifiable(entry) => of(entry),
+        Trouble::Corrected(attempt) => {
+            let line = trouble_line(&Trouble::Failed(attempt));
+            format!("↺{}; a later attempt was accepted", line.trim_start_matches('✗'))
+        }
+    }
+}
+
+/// Everything that went wrong in a run, whether or not it was corrected.
+pub(crate) fn trouble(trouble: &[Trouble<'_>], style: Style) -> String {
+    if trouble.is_empty() {
+        return "nothing went wrong\n".to_owned();
+    }
+    trouble.iter().map(|one| lines::lines("", &trouble_line(one), style)).collect()
+}
+
+fn files_line(files: &RunFiles) -> String {
+    let shown: Vec<String> =
+        files.names.iter().take(MAX_FILES).map(|name| escape_control(name)).collect();
+    let more = if files.more || files.names.len() > MAX_FILES { ", …" } else { "" };
+    let count = if files.more { "more than " } else { "" };
+    format!("files: {count}{} changed ({}{more})", files.names.len(), shown.join(", "))
+}
+
+/// The outcome in one line, with its mark.
+pub(super) fn headline(report: &RunReport) -> String {
+    let mark = match report.outcome.as_str() {
+        "done" => "✓",
+        "waiting" => "?",
+        "running" => "·",
+        "answered" | "interrupted" => "○",
+        _ => "✗",
+    };
     let cause = report.cause.map(|cause| format!(" ({})", cause.name())).unwrap_or_default();
     let reason = match report.outcome.as_str() {
         // The questions follow.
         "waiting" => " for an answer".to_owned(),
-        "interrupted" => {
-            format!("; continue with `counterfoil resume {}{flags}`", report.run)
-        }
-        "cancelled" if report.resumable => {
-            format!(": stopped; continue with `counterfoil resume {}{flags}`", report.run)
-        }
         _ if report.reason.is_empty() => String::new(),
         _ => format!(": {}", one_line(&report.reason)),
     };
@@ -80,7 +162,7 @@ pub(super) fn headline(report: &RunReport, flags: &str) -> String {
     } else {
         format!(" in state '{}'", report.state)
     };
-    format!("{}{cause}{state}{reason}", report.outcome)
+    format!("{mark} {}{cause}{state}{reason}", report.outcome)
 }
 
 /// By whom, when and why the run was reopened.
@@ -102,7 +184,7 @@ pub(super) fn reopenings(report: &RunReport) -> String {
 }
 
 /// The open questions, with the commands that answer them.
-pub(super) fn questions(report: &RunReport, flags: &str) -> String {
+pub(crate) fn questions(report: &RunReport, flags: &str) -> String {
     let mut text = String::new();
     for question in &report.questions {
         let optional = if question.optional { " (optional)" } else { "" };
@@ -134,6 +216,26 @@ pub(super) fn questions(report: &RunReport, flags: &str) -> String {
     text
 }
 
+/// A question as it is asked at the terminal: its whole text, the choices by number, and what an answer
+/// must look like.
+pub(crate) fn question_prompt(question: &Question, style: Style) -> String {
+    let optional = if question.optional { " (optional)" } else { "" };
+    let mut text =
+        format!("\n{}", lines::lines("", &format!("? {}{optional}", question.id), style));
+    for line in question.question.trim().lines() {
+        text += &lines::lines("  ", line.trim_end(), style);
+    }
+    for (index, choice) in question.choices.iter().enumerate() {
+        text += &lines::lines("  ", &format!("{}  {choice}", index + 1), style);
+    }
+    let hint = match (question.choices.len(), &question.pattern) {
+        (0, None) => "type the answer".to_owned(),
+        (0, Some(pattern)) => format!("type the answer; it must match {pattern}"),
+        _ => "type a number, or a choice and your words: CHOICE: WORDS".to_owned(),
+    };
+    text + &lines::lines("  ", &format!("{hint}; an empty line leaves it open"), style)
+}
+
 /// The possible values of the answer argument, or a placeholder.
 fn answer_arguments(question: &Question) -> Vec<String> {
     match question.choices.len() {
@@ -156,33 +258,6 @@ pub(super) fn figures(report: &RunReport) -> String {
         let _ = write!(text, ", {}", pluralize(report.commands.len(), "command"));
     }
     text + &usage_suffix(&report.usage)
-}
-
-/// The failed attempts that no later attempt at the same path corrected, except the one whose
-/// reason the headline gives already.
-fn failures(report: &RunReport) -> Vec<String> {
-    let all: Vec<&Attempt> = report.attempts.iter().chain(&report.commands).collect();
-    let accepted = |attempt: &Attempt| attempt.outcome.as_deref() == Some("accepted");
-    let mut lines = Vec::new();
-    for attempt in &all {
-        let Some(outcome) = attempt.outcome.as_deref().filter(|outcome| *outcome != "accepted")
-        else {
-            continue;
-        };
-        let corrected = all
-            .iter()
-            .any(|later| later.path == attempt.path && later.n > attempt.n && accepted(later));
-        if !corrected && attempt.reason != report.reason {
-            let name = attempt_title(
-                &attempt.path.join("/"),
-                attempt.agent.as_deref(),
-                attempt.builtin.as_ref(),
-                attempt.n,
-            );
-            lines.push(format!("{name}: {outcome}: {}", one_line(&attempt.reason)));
-        }
-    }
-    lines
 }
 
 /// The file with the output of the attempt that made the run fail.

@@ -129,7 +129,7 @@ fn claims_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
         });
         let counts = [claims.verified, claims.stale, claims.unverifiable, claims.corrected];
         cells.extend(counts.map(|figure| Cell::from(figure.to_string())));
-        Row::Cells(cells)
+        Row(cells)
     });
     table::render(&columns, &rows.collect::<Vec<_>>(), 0, style)
 }
@@ -157,7 +157,7 @@ fn replies_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
         cells.push(repairs.unwrap_or_else(|| "-".to_owned()).into());
         cells.push(replies.lost_to_claim.to_string().into());
         cells.push(codes(replies, MAX_CODES).into());
-        Row::Cells(cells)
+        Row(cells)
     });
     table::render(&columns, &rows.collect::<Vec<_>>(), 0, style)
 }

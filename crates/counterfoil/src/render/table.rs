@@ -2,8 +2,7 @@
 //! its text is wrapped.
 //!
 //! Written by hand because `comfy-table` wraps at one delimiter character only and splits longer
-//! words anywhere: it would break paths, names and hashes in the middle. It also has no headings
-//! between rows.
+//! words anywhere: it would break paths, names and hashes in the middle.
 
 use super::color::Color;
 use counterfoil_contract::diagnostic::Style;
@@ -56,14 +55,9 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// A row of a table.
+/// A row of a table: one cell for each column.
 #[derive(Clone, Debug)]
-pub(crate) enum Row {
-    /// A heading for the rows below.
-    Heading(String),
-    /// One cell for each column.
-    Cells(Vec<Cell>),
-}
+pub(crate) struct Row(pub(crate) Vec<Cell>);
 
 /// The number of lines in a cell. Longer text is cut; the JSON output has all of it.
 const MAX_LINES: usize = 8;
@@ -77,19 +71,11 @@ pub(crate) fn render(columns: &[Column], rows: &[Row], indent: usize, style: Sty
     let widths = widths(columns, rows, style.width.saturating_sub(indent));
     let titles = columns.iter().map(|column| Cell::from(column.title)).collect::<Vec<_>>();
     let mut text = String::new();
-    let mut titled = columns.iter().all(|column| column.title.is_empty());
-    for row in rows {
-        if let Row::Heading(heading) = row {
-            let gap = if text.is_empty() { "" } else { "\n" };
-            text.push_str(&format!("{gap}{}\n", escape_control(heading)));
-        }
-        if !titled {
-            text.push_str(&row_lines(columns, &titles, &widths, indent, style));
-            titled = true;
-        }
-        if let Row::Cells(cells) = row {
-            text.push_str(&row_lines(columns, cells, &widths, indent, style));
-        }
+    if columns.iter().any(|column| !column.title.is_empty()) {
+        text.push_str(&row_lines(columns, &titles, &widths, indent, style));
+    }
+    for Row(cells) in rows {
+        text.push_str(&row_lines(columns, cells, &widths, indent, style));
     }
     text
 }
@@ -98,8 +84,7 @@ pub(crate) fn render(columns: &[Column], rows: &[Row], indent: usize, style: Sty
 /// of the remaining width.
 fn widths(columns: &[Column], rows: &[Row], available: usize) -> Vec<usize> {
     let mut widths: Vec<usize> = columns.iter().map(|column| column.title.width()).collect();
-    for row in rows {
-        let Row::Cells(cells) = row else { continue };
+    for Row(cells) in rows {
         for (width, cell) in widths.iter_mut().zip(cells) {
             let widest = cell.text.lines().map(|line| printable(line).width()).max().unwrap_or(0);
             *width = (*width).max(widest);
@@ -256,15 +241,8 @@ mod tests {
             Column::wrapping("WHY"),
         ];
         let rows = [
-            Row::Heading("first".to_owned()),
-            Row::Cells(vec![
-                "a".into(),
-                "one two three four five six".into(),
-                "7".into(),
-                "x".into(),
-            ]),
-            Row::Heading("second".to_owned()),
-            Row::Cells(vec![
+            Row(vec!["a".into(), "one two three four five six".into(), "7".into(), "x".into()]),
+            Row(vec![
                 Cell::colored("b", Color::Red),
                 "".into(),
                 "12".into(),

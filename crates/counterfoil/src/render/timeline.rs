@@ -3,10 +3,11 @@
 
 use super::claims;
 use super::event_lines::{EventFormatter, INDENT, OutputMode, guard_values};
-use super::run_summary::{figures, headline, output_file, questions, reopenings};
+use super::lines;
+use super::run_summary::{Ending, output_file};
 use super::text::{one_line, truncate_json};
-use counterfoil_engine::RunReport;
-use counterfoil_engine::ledger::{Entry, program_name};
+use counterfoil_contract::diagnostic::Style;
+use counterfoil_engine::ledger::program_name;
 use counterfoil_flow::{AttemptOutcome, Ended, Event, RunState, TransitionTaken, Workflow};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -18,8 +19,7 @@ pub(crate) struct Timeline<'a> {
     workflow: Option<&'a Workflow>,
     /// The folder with the transcripts.
     state: &'a Path,
-    /// The options that commands need to find the run.
-    flags: String,
+    style: Style,
     formatter: EventFormatter,
     text: String,
     /// The notes printed so far; each is printed once.
@@ -27,12 +27,12 @@ pub(crate) struct Timeline<'a> {
 }
 
 impl<'a> Timeline<'a> {
-    pub(crate) fn new(workflow: Option<&'a Workflow>, state: &'a Path, flags: String) -> Self {
+    pub(crate) fn new(workflow: Option<&'a Workflow>, state: &'a Path, style: Style) -> Self {
         Self {
             workflow,
             state,
-            flags,
-            formatter: EventFormatter::new(OutputMode::Timeline),
+            style,
+            formatter: EventFormatter::new(OutputMode::Timeline, style),
             text: String::new(),
             notes: BTreeSet::new(),
         }
@@ -59,26 +59,24 @@ impl<'a> Timeline<'a> {
             _ => Vec::new(),
         };
         for line in details {
-            let _ = writeln!(self.text, "{INDENT}{line}");
+            let _ = writeln!(self.text, "{}", lines::line(INDENT, &line, self.style));
         }
     }
 
     /// The whole timeline, with the outcome at its end.
-    pub(crate) fn finish(mut self, report: &RunReport, entries: &[Entry]) -> String {
-        for attempt in self.formatter.open_attempts() {
-            let _ = writeln!(self.text, "{INDENT}in progress: {attempt}");
-        }
+    pub(crate) fn finish(self, ending: &Ending<'_>) -> String {
         let mut text = self.text;
+        for attempt in self.formatter.open_attempts() {
+            let _ = writeln!(text, "{INDENT}in progress: {attempt}");
+        }
+        let report = ending.report;
         if !report.variables.is_empty() {
             text.push_str("\nvariables:\n");
             for (name, value) in &report.variables {
                 let _ = writeln!(text, "  {name} = {}", truncate_json(value));
             }
         }
-        let _ =
-            write!(text, "\n{}\n{}", headline(report, &self.flags), questions(report, &self.flags));
-        let _ = writeln!(text, "{}", figures(report));
-        text + &claims::summary(entries) + &reopenings(report)
+        text + "\n" + &ending.render()
     }
 
     fn attempt_details(&mut self, ended: &Ended, agent: Option<&str>) -> Vec<String> {

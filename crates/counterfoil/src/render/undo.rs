@@ -1,12 +1,39 @@
 //! The result of `counterfoil undo`.
 
-use super::text::one_line;
-use counterfoil_contract::text::{escape_control, pluralize};
+use super::text::{one_line, shell_quote};
+use crate::report::run::RunFiles;
+use counterfoil_contract::text::{display_path, escape_control, pluralize};
 use counterfoil_workspace::workspaces::Undone;
 use std::fmt::Write;
+use std::path::Path;
 
 /// The number of conflicting files that are listed.
 const MAX_FILES: usize = 10;
+
+/// Why there is nothing to undo, and what to do about files that the run changed all the same.
+pub(crate) fn nothing_to_undo(repo: &Path, files: &RunFiles) -> String {
+    let shown = display_path(repo);
+    if files.names.is_empty() {
+        return format!("nothing to undo in {shown}: the run merged no changes\n");
+    }
+    let mut text = format!(
+        "nothing to undo in {shown}: the run merged no changes. Its agents worked in the folder itself, \
+         and only changes that were merged from worktrees (`workspace: worktree`) are kept so that they \
+         can be undone.\nThese files changed during the run:\n"
+    );
+    for name in files.names.iter().take(MAX_FILES) {
+        let _ = writeln!(text, "  {}", escape_control(name));
+    }
+    if files.more || files.names.len() > MAX_FILES {
+        text.push_str("  …\n");
+    }
+    let _ = writeln!(
+        text,
+        "What git knows can be looked at with `git -C {0} diff`, and restored with `git -C {0} restore -p`.",
+        shell_quote(&repo.display().to_string())
+    );
+    text
+}
 
 /// How many files were restored, or which files prevent it.
 pub(crate) fn undo(undone: &Undone) -> String {

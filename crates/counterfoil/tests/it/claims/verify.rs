@@ -152,7 +152,7 @@ fn programs_get_the_report_of_check_and_the_claims() {
     assert_eq!((&report["status"], &report["base"]), (&json!("accepted"), &json!("HEAD")));
     assert_eq!(
         report["summary"],
-        json!({"verified": 0, "refuted": 6, "stale": 0, "unverifiable": 0, "corrected": 0})
+        json!({"made": 6, "verified": 0, "refuted": 6, "stale": 0, "unverifiable": 0, "corrected": 0})
     );
     assert!(
         report["claims"].as_array().unwrap().iter().all(|claim| claim["counts"] == true),

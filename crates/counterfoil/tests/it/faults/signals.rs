@@ -24,10 +24,10 @@ fn up(project: &ShellProject) -> RunningCommand {
 
 /// Asserts that the run was stopped and can be resumed.
 fn goes_on(project: &ShellProject, output: &CommandOutput) {
-    output.expect(130, &["cancelled", "counterfoil resume"]);
+    output.expect(130, &["interrupted", "continue: counterfoil resume"]);
     project.assert_intact();
     let report = project.show_last();
-    assert_eq!(report["outcome"], "cancelled");
+    assert_eq!(report["outcome"], "interrupted");
     assert_eq!(report["attempts"][0]["outcome"], "cancelled");
     assert_eq!(project.count_events("run-stopped"), 1);
     assert_eq!(project.count_events("run-ended"), 0);

@@ -20,6 +20,7 @@ mod prompts;
 mod quotations;
 mod reopening;
 mod resuming;
+mod screens;
 mod steps;
 mod usage;
 mod words;

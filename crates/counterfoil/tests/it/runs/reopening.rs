@@ -49,7 +49,7 @@ fn a_failed_run_is_reopened_by_somebody_for_a_reason() {
     assert_eq!(runs.report[0]["reopened_by"], "kim");
     let list = project.snapshot(&["runs"]);
     assert!(list.contains("done, reopened"), "{list}");
-    let shown = project.snapshot(&["show", "last"]);
+    let shown = project.snapshot(&["show", "last", "--timeline"]);
     assert!(shown.contains("reopened in 'second' by kim"), "{shown}");
     assert!(
         shown.contains("reopened by kim after it had ended as failed: the prompt was fixed"),

@@ -139,11 +139,11 @@ fn what_agents_changed_is_committed_visit_after_visit() {
 fn it_is_told_in_words_of_its_own() {
     let project = rounds();
     run(&project);
-    let told = project.run(&["show", "last"]).stdout;
+    let told = project.run(&["show", "last", "--timeline"]).stdout;
     let commit = git(&project, &["rev-parse", "HEAD~2"]);
     for words in [
         format!("✓ keep: commit feat: round 0: committed {}, 2 files", &commit[..12]),
-        "✓ keep: commit feat: round 1, attempt 2: committed".to_owned(),
+        "✓ keep: commit feat: round 1, visit 2: committed".to_owned(),
         "✓ look: changes since ".to_owned(),
         ": 5 files, 5 lines added, 0 removed, 1 chunk".to_owned(),
     ] {

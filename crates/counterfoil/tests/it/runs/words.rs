@@ -48,12 +48,15 @@ fn a_run_that_waits_for_somebody() {
         + &tester(GOOD);
     let project = WorkflowProject::new(DELIVER, &script);
     insta::assert_snapshot!("waits_run", project.snapshot(&RUN));
-    insta::assert_snapshot!("waits_show", project.snapshot(&["show", "last"]));
+    insta::assert_snapshot!("waits_show", project.snapshot(&["show", "last", "--timeline"]));
     insta::assert_snapshot!(
         "waits_answer",
         project.snapshot(&["answer", "last", "approve", "proceed"])
     );
-    insta::assert_snapshot!("waits_answered_show", project.snapshot(&["show", "last"]));
+    insta::assert_snapshot!(
+        "waits_answered_show",
+        project.snapshot(&["show", "last", "--timeline"])
+    );
     insta::assert_snapshot!("waits_resume", project.snapshot(&["resume", "last"]));
 }
 
@@ -61,7 +64,7 @@ fn a_run_that_waits_for_somebody() {
 fn a_run_that_fails() {
     let project = WorkflowProject::new(DELIVER, &replies(&[BAD, BAD, BAD]));
     insta::assert_snapshot!("fails_run", project.snapshot(&RUN));
-    insta::assert_snapshot!("fails_show", project.snapshot(&["show", "last"]));
+    insta::assert_snapshot!("fails_show", project.snapshot(&["show", "last", "--timeline"]));
 }
 
 #[test]
@@ -106,7 +109,7 @@ fn a_fan_out_in_which_something_fails() {
         "fan_run",
         project.snapshot(&["run", "flow.yaml", "--agent", "script:script.yaml"])
     );
-    insta::assert_snapshot!("fan_show", project.snapshot(&["show", "last"]));
+    insta::assert_snapshot!("fan_show", project.snapshot(&["show", "last", "--timeline"]));
 }
 
 #[test]

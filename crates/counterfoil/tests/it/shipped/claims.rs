@@ -138,7 +138,7 @@ fn the_check_that_was_silenced_stands_again_and_found_the_failure() {
     run_example_in(repo.path(), "claims", &[]);
     let check = std::fs::read_to_string(repo.path().join("checks/test.sh")).unwrap();
     assert!(check.contains("Plays a test runner"), "{check}");
-    let story = run_in(repo.path(), &["show", "last"]);
+    let story = run_in(repo.path(), &["show", "last", "--timeline"]);
     let story = story.stdout;
     assert!(
         story.contains("protected refuted: 1 protected file changed: checks/test.sh; restored")

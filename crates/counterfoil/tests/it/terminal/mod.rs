@@ -20,24 +20,22 @@ struct Row {
 /// The formats of a command: what `--format` takes, or none.
 type Commands = BTreeMap<String, Vec<String>>;
 
-/// The commands of the command line with their formats, from the completions that are made of its
-/// definition: hidden ones as well.
+/// The commands of the command line with their formats, from the manual pages that are made of its
+/// definition, and the hidden ones.
 fn commands(project: &TestProject) -> Commands {
-    let script = |shell: &str| project.run(&["completions", shell]).stdout;
-    let (elvish, bash) = (script("elvish"), script("bash"));
-    let mut all = Commands::new();
-    for line in elvish.lines().map(str::trim) {
-        let path = line.strip_prefix("&'counterfoil;").and_then(|rest| rest.strip_suffix("'= {"));
-        let Some(path) = path.filter(|path| !path.split(';').any(|name| name == "help")) else {
-            continue;
-        };
-        let label =
-            format!("        counterfoil__subcmd__{})\n", path.replace([';', '-'], "__subcmd__"));
-        let section = bash.split(&label).nth(1).unwrap_or_else(|| panic!("no {label}"));
-        let section = section.split("        counterfoil__subcmd__").next().unwrap_or_default();
-        let formats = section.split("--format)\n").nth(1).and_then(|rest| rest.split('"').nth(1));
-        let formats = formats.into_iter().flat_map(|words| words.split(' ')).map(str::to_owned);
-        all.insert(path.replace(';', " "), formats.collect());
+    assert_eq!(project.run(&["man", "--write", "../pages"]).code, Some(0));
+    let hidden = ["contained", "watch"].map(|name| (name.to_owned(), Vec::new()));
+    let mut all = Commands::from(hidden);
+    for page in std::fs::read_dir(project.root_path("pages")).unwrap().flatten() {
+        let text = std::fs::read_to_string(page.path()).unwrap();
+        let path = text.split("\\fBcounterfoil ").nth(1).and_then(|rest| rest.split("\\fR").next());
+        let Some(path) = path.map(|path| path.replace("\\-", "-")) else { continue };
+        let option = text.split("\\fB\\-\\-format\\fR").nth(2);
+        let formats = option.map(|rest| rest.split(".TP").next().unwrap_or_default());
+        let formats = formats.into_iter().flat_map(|rest| {
+            rest.split(".IP \\(bu 2\n").skip(1).filter_map(|item| item.split(':').next())
+        });
+        all.insert(path, formats.map(str::to_owned).collect());
     }
     // A group has no output of its own.
     let groups: Vec<String> = all
@@ -116,6 +114,7 @@ fn rows(all: &Commands) -> Vec<Row> {
         &["flow.yaml", "--agent", &format!("command:{EVIL}"), "--input", &format!("{EVIL}={EVIL}")],
         None,
     ));
+    rows.push(row("answer", &[]));
     rows.extend(each("answer", &["last", EVIL, EVIL], None));
     rows.extend(each("answer", &["last", "ask", EVIL, EVIL], None));
     rows.push(row("answer", &["last", "ask", "yes", EVIL]));
@@ -127,10 +126,16 @@ fn rows(all: &Commands) -> Vec<Row> {
     for run in ["last", EVIL] {
         rows.extend(each("show", &[run], None));
         rows.extend(each("show", &[run, "--claims"], None));
+        for part in ["--timeline", "--trouble", "--follow"] {
+            rows.push(row("show", &[run, part]));
+        }
+        rows.extend(each("show", &[run, EVIL], None));
         rows.push(row("show", &[run, "--events"]));
     }
     rows.extend(each("claims stats", &[], None));
     rows.extend(each("claims stats", &["--workflow", EVIL, "--by", "player,model"], None));
+    rows.push(row("clean", &["--dry-run", "--older-than", "0d"]));
+    rows.push(row("clean", &["--older-than", EVIL]));
     rows.push(row("undo", &["last", EVIL]));
     rows.push(row("undo", &["last"]));
     rows.push(row("undo", &[EVIL]));

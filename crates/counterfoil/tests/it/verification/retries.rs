@@ -28,8 +28,34 @@ fn a_retry_is_verified_against_the_tree_before_the_first_attempt() {
     // The refuted claim stays in the summary.
     assert_eq!(ran.report["claims"]["corrected"], 1, "{:#}", ran.report["claims"]);
     assert_eq!(ran.report["claims"]["refuted"], 0);
-    let shown = project.run(&["show", "last"]);
-    shown.expect(0, &["refuted 1, corrected later"]);
+    let shown = project.run(&["show"]);
+    shown.expect(0, &["1 refuted earlier and corrected"]);
+}
+
+/// The state is visited again for another task; that is no correction of what was said of the first.
+#[test]
+fn a_visit_for_another_task_does_not_hide_what_was_refuted() {
+    let project = DirtyProject::new();
+    project.write_workflow(
+        "variables: { round: { type: integer, initial: 0 } }\nlimits: { rounds: { max: 2, then: end } }",
+        "work",
+        "  work:\n    agent: worker\n    claims: { files: record }\n    next:\n      - { when: round < 1, set: { round: round + 1 }, go: work, counts: rounds }\n      - { go: end }",
+    );
+    let ran = project.run_replies(
+        &[
+            claims(&["b.rs"], json!({"writes": {"a.rs": "new\n"}})),
+            claims(&["b.rs"], json!({"writes": {"b.rs": "new\n"}})),
+        ],
+        &["a.rs", "b.rs"],
+    );
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    let totals = &ran.report["claims"];
+    assert_eq!(
+        (&totals["made"], &totals["verified"], &totals["refuted"], &totals["corrected"]),
+        (&json!(2), &json!(1), &json!(1), &json!(0)),
+        "{totals:#}"
+    );
+    project.run(&["show"]).expect(0, &["claims: 2 made, 1 verified, 1 refuted", "✗ files refuted"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::json;
 fn the_demo_shows_every_turn_of_the_loop() {
     let project = PackProject::new("execution-loop");
     // It is the one that is shown if none is named.
-    let output = project.run(&["demo", "--keep", "../kept"]);
+    let output = project.run(&["demo", "--verbose", "--keep", "../kept"]);
     let words = output.stderr;
     assert_eq!(output.code, Some(0), "{words}");
     let shown = words.replace(crate::PROGRAM, "counterfoil");

@@ -1,0 +1,65 @@
+//! The help of the whole program: the commands by what people want to do.
+
+use super::Cli;
+use clap::CommandFactory;
+use std::fmt::Write;
+
+/// The commands by task, in the order in which people meet them. A test compares them with the commands
+/// that there are.
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Start", &["demo", "init", "doctor"]),
+    ("Run workflows", &["run", "resume", "answer", "cancel"]),
+    ("Look at runs", &["runs", "show", "claims", "undo", "clean"]),
+    ("Check results without a run", &["check", "verify", "replay", "export"]),
+    ("Contracts, workflows and packs", &["contract", "workflow", "pack", "explain"]),
+    ("Connect agents and shells", &["mcp", "hook", "completions", "man"]),
+];
+
+const EXAMPLES: &str = "\
+Examples:
+  counterfoil demo                                      see a run without an agent or an account
+  counterfoil run execution-loop --task \"Add a flag\" --agent claude
+  counterfoil show                                      the last run on one screen
+  counterfoil check answer.txt --contract execution-loop/qa";
+
+/// The whole command line, with its commands grouped in the help.
+pub(crate) fn command() -> clap::Command {
+    let command = Cli::command();
+    let template = template(&command);
+    command.help_template(template)
+}
+
+fn template(command: &clap::Command) -> String {
+    let mut text = String::from("{about}\n\n{usage-heading} {usage}\n");
+    for (title, names) in GROUPS {
+        let _ = write!(text, "\n{title}:\n");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(text, "  {name:<12} {about}");
+        }
+    }
+    text + "\nOptions:\n{options}\n\n"
+        + EXAMPLES
+        + "\n\n`counterfoil COMMAND --help` says more.{after-help}\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_help_lists_every_command_once() {
+        let command = Cli::command();
+        let all: BTreeSet<&str> = command
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(clap::Command::get_name)
+            .collect();
+        let grouped: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        assert_eq!(grouped.len(), all.len());
+        assert_eq!(grouped.into_iter().collect::<BTreeSet<_>>(), all);
+    }
+}

@@ -1,0 +1,84 @@
+//! Asks the questions of a waiting run at the terminal, and continues it with the answers.
+
+use super::run::{Reporting, Takeup, resume_run};
+use crate::cli::{RunFormat, StateLocation};
+use crate::exit::Exit;
+use crate::{input, output, person, render, state_folder};
+use anyhow::Result;
+use counterfoil_engine::{Question, RunReport};
+
+/// The exit code of a run. At a terminal, a run that waits is continued with the answers that are
+/// typed; elsewhere, and if a question is left open, it goes on waiting.
+pub(crate) fn ask_and_resume(reporting: &Reporting<'_>, report: &RunReport) -> Result<Exit> {
+    if !asks(reporting, report) {
+        return Ok(Exit::from_run(report));
+    }
+    for question in &report.questions {
+        if !ask(reporting.location, &report.run, question)? {
+            let flags = render::location_flags(reporting.location);
+            let commands = render::questions(report, &flags);
+            output::write_stderr(&format!("left open; answer later:\n{commands}"));
+            return Ok(Exit::from_run(report));
+        }
+    }
+    resume_run(reporting, &report.run, &[], &Takeup::default())
+}
+
+/// Whether the questions of a run are asked here: it waits, and a person sits at the terminal.
+pub(crate) fn asks(reporting: &Reporting<'_>, report: &RunReport) -> bool {
+    let is_waiting = report.outcome == "waiting" && !report.questions.is_empty();
+    let at_terminal = input::is_terminal() && output::stderr_is_terminal();
+    is_waiting
+        && at_terminal
+        && reporting.format == RunFormat::Human
+        // An agent that starts a run in a terminal of its own must not answer for people.
+        && person::require_outside_of_attempts("answer").is_ok()
+}
+
+/// Asks a question until the answer is valid. False if it stays open and has to be answered.
+fn ask(location: &StateLocation, run: &str, question: &Question) -> Result<bool> {
+    let engine = state_folder::open(&state_folder::of(location)?)?;
+    output::write_stderr(&render::question_prompt(question, output::stderr_line_style()));
+    loop {
+        output::write_stderr("> ");
+        let Some(line) = input::read_terminal_line() else {
+            output::write_stderr("\n");
+            return Ok(question.optional);
+        };
+        let answer = match line.trim() {
+            "" => return Ok(question.optional),
+            typed => chosen(question, typed).unwrap_or(typed).to_owned(),
+        };
+        match engine.answer(run, &question.id, &answer, person::current()) {
+            Ok(()) => return Ok(true),
+            Err(error) => output::write_error(&error.into()),
+        }
+    }
+}
+
+/// The choice with a number, as the prompt shows them.
+fn chosen<'a>(question: &'a Question, typed: &str) -> Option<&'a str> {
+    let number: usize = typed.parse().ok()?;
+    question.choices.get(number.checked_sub(1)?).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_a_choice_and_everything_else_is_the_answer() {
+        let question = Question {
+            id: "go".to_owned(),
+            question: String::new(),
+            choices: vec!["yes".to_owned(), "no".to_owned()],
+            pattern: None,
+            optional: false,
+        };
+        for (typed, choice) in
+            [("1", Some("yes")), ("2", Some("no")), ("0", None), ("3", None), ("yes", None)]
+        {
+            assert_eq!(chosen(&question, typed), choice, "{typed}");
+        }
+    }
+}

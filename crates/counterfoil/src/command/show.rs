@@ -1,0 +1,243 @@
+//! The command `counterfoil show`.
+
+use super::export::transcript_reader::{TranscriptReader, prompt_locations};
+use super::runs::open_read_only;
+use crate::cli::{ListFormat, ShowArgs};
+use crate::exit::Exit;
+use crate::report::run;
+use crate::{output, render};
+use anyhow::{Result, anyhow, bail};
+use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_engine::ledger::{self, Entry};
+use counterfoil_engine::{Attempt, Engine, RunReport};
+use counterfoil_flow::RunState;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often it is looked whether there are new events.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
+
+pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
+    let engine = open_read_only(&args.location)?;
+    let run = engine.journal().resolve(&args.run)?;
+    if args.events {
+        return print_events(&engine, &run);
+    }
+    if args.claims {
+        return print_claims(&engine, &run, args);
+    }
+    if args.follow {
+        return follow(&engine, &run, args);
+    }
+    let report = engine.report(&run)?;
+    if let Some(step) = &args.step {
+        return show_step(&engine, &report, step, args);
+    }
+    let entries = engine.ledger(&run)?.entries();
+    let style = output::stdout_line_style();
+    let flags = render::location_flags(&args.location);
+    let state = engine.journal().folder();
+    let more = if args.timeline { "" } else { " --timeline" };
+    let ending =
+        render::Ending { report: &report, entries: &entries, state, flags: &flags, style, more };
+    match args.format {
+        ListFormat::Json => output::write_json(&report)?,
+        ListFormat::Human if args.trouble => {
+            let trouble = run::all_trouble(&report, &entries);
+            output::write_stdout(&render::trouble(&trouble, style))?;
+        }
+        ListFormat::Human if args.timeline => {
+            let run_state = engine.run_state(&run)?;
+            let workflow = engine.workflow(&run_state).ok();
+            let mut timeline = render::Timeline::new(workflow.as_ref(), state, style);
+            engine.each_event(&run, 1, |event, at| timeline.on_event(&event, at, &run_state))?;
+            output::write_stdout(&timeline.finish(&ending))?;
+        }
+        ListFormat::Human => {
+            let run_state = engine.run_state(&run)?;
+            let workflow = engine.workflow(&run_state).ok().map(Arc::new);
+            let mut overview = render::Overview::new(workflow, style);
+            engine.each_event(&run, 1, |event, at| overview.on_event(&event, at, &run_state))?;
+            output::write_stdout(&overview.finish(&ending, output::stdout_height()))?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Prints the journal, one event per line.
+fn print_events(engine: &Engine, run: &str) -> Result<Exit> {
+    let mut lines = String::new();
+    engine.journal().visit(run, 1, |event| {
+        let mut line = json!({"seq": event.seq, "at": event.at, "kind": event.kind});
+        // The body is nested under its kind; the printed line is flat.
+        let body: Option<Value> = serde_json::from_slice(&event.body).ok();
+        let fields =
+            body.as_ref().and_then(|body| body.get(&event.kind)).and_then(Value::as_object);
+        if let (Some(line), Some(fields)) = (line.as_object_mut(), fields) {
+            line.extend(fields.clone());
+        }
+        lines.push_str(&line.to_string());
+        lines.push('\n');
+        std::ops::ControlFlow::Continue(())
+    })?;
+    output::write_json_lines(&lines)?;
+    Ok(Exit::Success)
+}
+
+/// Prints the claims of a run, or of a step, and their verdicts.
+fn print_claims(engine: &Engine, run: &str, args: &ShowArgs) -> Result<Exit> {
+    let mut entries = engine.ledger(run)?.entries();
+    if let Some(step) = &args.step {
+        let report = engine.report(run)?;
+        let step = find_step(&report, step)?;
+        entries.retain(|entry| is_of(entry, &step));
+    }
+    match args.format {
+        ListFormat::Human => {
+            output::write_stdout(&render::claims::page(&entries, output::stdout_line_style()))?;
+        }
+        ListFormat::Json => {
+            let summary = ledger::totals(&entries);
+            let all = json!({"run": run, "claims": entries, "summary": summary});
+            output::write_json(&all)?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// Prints the events of a run, and those to come, until it ends or waits.
+fn follow(engine: &Engine, run: &str, args: &ShowArgs) -> Result<Exit> {
+    let style = output::stdout_line_style();
+    let mut run_state = RunState::default();
+    let mut formatter = render::EventFormatter::new(render::OutputMode::Live, style);
+    let mut next = 1;
+    loop {
+        // Asked before the events are read: what happens afterwards is read the next time.
+        let is_driven = engine.journal().run(run)?.driver.is_some_and(|driver| driver.live);
+        let mut text = String::new();
+        engine.each_event(run, next, |event, at| {
+            next += 1;
+            run_state.apply(&event, at);
+            if let Some(lines) = formatter.event_lines(&event, at, &run_state) {
+                text.push_str(&lines);
+                text.push('\n');
+            }
+        })?;
+        output::write_stdout(&text)?;
+        if !is_driven || run_state.ended.is_some() {
+            break;
+        }
+        std::thread::sleep(FOLLOW_INTERVAL);
+    }
+    let (report, entries) = (engine.report(run)?, engine.ledger(run)?.entries());
+    let ending = render::Ending {
+        report: &report,
+        entries: &entries,
+        state: engine.journal().folder(),
+        flags: &render::location_flags(&args.location),
+        style,
+        more: "",
+    };
+    output::write_stdout(&format!("\n{}", ending.render()))?;
+    Ok(Exit::Success)
+}
+
+/// A visit of a state: its path and number, and its attempts in order.
+struct StepOfRun<'a> {
+    path: String,
+    visit: u32,
+    attempts: Vec<&'a Attempt>,
+}
+
+/// Finds a step by its path, or by `PATH#VISIT`. Without a number it is the last visit.
+fn find_step<'a>(report: &'a RunReport, step: &str) -> Result<StepOfRun<'a>> {
+    let all = || report.attempts.iter().chain(&report.commands);
+    let path_of = |attempt: &Attempt| attempt.path.join("/");
+    let (path, visit) = match step.rsplit_once('#') {
+        Some((path, visit)) if !all().any(|attempt| path_of(attempt) == step) => {
+            let visit: u32 = visit
+                .parse()
+                .map_err(|_| anyhow!("'{visit}' is not the number of a visit; write PATH#N"))?;
+            (path, Some(visit))
+        }
+        _ => (step, None),
+    };
+    let known = || all().filter(|attempt| path_of(attempt) == path);
+    let Some(last) = known().map(|attempt| attempt.visit).max() else {
+        let mut paths: Vec<String> = all().map(path_of).collect();
+        paths.dedup();
+        paths.sort_unstable();
+        paths.dedup();
+        let hint = did_you_mean(path, paths.iter().map(String::as_str))
+            .unwrap_or_else(|| format!("it has: {}", paths.join(", ")));
+        bail!("run {} has no step '{path}'; {hint}", report.run);
+    };
+    let visit = visit.unwrap_or(last);
+    let attempts: Vec<&Attempt> = known().filter(|attempt| attempt.visit == visit).collect();
+    if attempts.is_empty() {
+        bail!("'{path}' has {last} visits in this run, and none with the number {visit}");
+    }
+    Ok(StepOfRun { path: path.to_owned(), visit, attempts })
+}
+
+fn is_of(entry: &Entry, step: &StepOfRun<'_>) -> bool {
+    entry.path.join("/") == step.path && entry.visit == step.visit
+}
+
+/// Prints a step, or a part of it.
+fn show_step(engine: &Engine, report: &RunReport, step: &str, args: &ShowArgs) -> Result<Exit> {
+    let step = find_step(report, step)?;
+    let Some(last) = step.attempts.last() else { bail!("the step has no attempt") };
+    let files = TranscriptReader::new(engine.journal().folder());
+    let unknown = |what: &str| anyhow!("there is no {what} of {}, visit {}", step.path, step.visit);
+    if args.result || args.format == ListFormat::Json {
+        match (&last.value, args.result) {
+            (Some(value), true) => output::write_json(value)?,
+            (None, true) => return Err(unknown("result")),
+            (_, false) => output::write_json(&step.attempts)?,
+        }
+        return Ok(Exit::Success);
+    }
+    if args.prompt {
+        let mut text = String::new();
+        for reply in step.attempts.iter().flat_map(|attempt| &attempt.replies) {
+            let prompt = prompt_locations(&reply.transcript)
+                .iter()
+                .find_map(|location| files.read(location, None).ok())
+                .ok_or_else(|| unknown("prompt"))?;
+            text += &String::from_utf8_lossy(&prompt);
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+        }
+        if text.is_empty() {
+            return Err(unknown("prompt"));
+        }
+        output::write_stdout(&text)?;
+        return Ok(Exit::Success);
+    }
+    if args.reply {
+        let reply = last.replies.last().ok_or_else(|| unknown("reply"))?;
+        let (reference, hash) = match &reply.text {
+            Some(text) => (text, None),
+            None => (&reply.transcript, Some(reply.sha256.as_str())),
+        };
+        let bytes = files
+            .read(reference, hash)
+            .map_err(|why| anyhow!("cannot read the reply of {}: {why}", step.path))?;
+        output::write_stdout(&String::from_utf8_lossy(&bytes))?;
+        return Ok(Exit::Success);
+    }
+    let mut entries = engine.ledger(&report.run)?.entries();
+    entries.retain(|entry| is_of(entry, &step));
+    let command = format!(
+        "counterfoil show {}{} {}",
+        report.run,
+        render::location_flags(&args.location),
+        render::shell_quote(&format!("{}#{}", step.path, step.visit))
+    );
+    let style = output::stdout_line_style();
+    output::write_stdout(&render::step(&step.attempts, &entries, &command, style))?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,199 @@
+//! Tells a program of the user what happens in a run: that it ended, asks something, or stalls.
+
+use counterfoil_agents::agent::AgentProgress;
+use counterfoil_engine::RunObserver;
+use counterfoil_flow::{Event, RunState, Workflow};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// After this time without a sign of life, a run counts as stalled.
+const STALL: Duration = Duration::from_mins(10);
+/// How often it is looked whether the run stalls.
+const TICK: Duration = Duration::from_secs(5);
+/// How long the end of the process waits for the program.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The word for a notification of the desktop, instead of a command.
+const DESKTOP: &str = "desktop";
+
+/// Passes everything on to another observer, and tells a program of what somebody waits for.
+pub(crate) struct Notifier {
+    inner: Arc<dyn RunObserver>,
+    command: String,
+    run: Mutex<String>,
+    last_sign: Mutex<Instant>,
+    /// Whether the program was told that the run stalls.
+    stalled: AtomicBool,
+    /// The programs that were started.
+    started: Mutex<Vec<std::thread::JoinHandle<()>>>,
+}
+
+impl Notifier {
+    pub(crate) fn new(inner: Arc<dyn RunObserver>, command: &str) -> Arc<Self> {
+        let notifier = Arc::new(Self {
+            inner,
+            command: command.to_owned(),
+            run: Mutex::default(),
+            last_sign: Mutex::new(Instant::now()),
+            stalled: AtomicBool::new(false),
+            started: Mutex::default(),
+        });
+        let watched = Arc::downgrade(&notifier);
+        // Without the thread nobody is told of a stall; nothing else depends on it.
+        let _ = std::thread::Builder::new().name("notify".to_owned()).spawn(move || {
+            while let Some(notifier) = watched.upgrade() {
+                notifier.watch();
+                drop(notifier);
+                std::thread::sleep(TICK);
+            }
+        });
+        notifier
+    }
+
+    fn watch(&self) {
+        let silent = lock(&self.last_sign).elapsed();
+        if silent >= STALL && !self.stalled.swap(true, Ordering::Relaxed) {
+            let minutes = silent.as_secs() / 60;
+            let text = format!("no sign of life for {minutes} minutes");
+            self.tell("stall", &text, &json!({ "silent_seconds": silent.as_secs() }));
+        }
+    }
+
+    fn sign(&self) {
+        *lock(&self.last_sign) = Instant::now();
+        self.stalled.store(false, Ordering::Relaxed);
+    }
+
+    /// Starts the program with an event. It does not wait for it.
+    fn tell(&self, event: &str, text: &str, details: &Value) {
+        let run = lock(&self.run).clone();
+        let mut message = json!({ "event": event, "run": run, "text": text });
+        if let (Some(message), Some(details)) = (message.as_object_mut(), details.as_object()) {
+            message.extend(details.clone());
+        }
+        let mut command = program(&self.command, text);
+        command
+            .env("COUNTERFOIL_EVENT", event)
+            .env("COUNTERFOIL_RUN", &run)
+            .env("COUNTERFOIL_TEXT", text.replace('\0', ""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let thread = std::thread::spawn(move || {
+            // Nobody depends on the program: a run is not stopped because it cannot be started.
+            let Ok(mut child) = command.spawn() else { return };
+            if let Some(mut stdin) = child.stdin.take() {
+                let _ = stdin.write_all(format!("{message}\n").as_bytes());
+            }
+            let _ = child.wait();
+        });
+        lock(&self.started).push(thread);
+    }
+
+    /// Tells how the run ended or why it waits, and waits a little for the program.
+    pub(crate) fn end(&self, outcome: &str, reason: &str) {
+        if outcome != "waiting" {
+            let text = format!("{outcome}: {reason}");
+            self.tell(
+                "end",
+                text.trim_end_matches(": "),
+                &json!({ "outcome": outcome, "reason": reason }),
+            );
+        }
+        let began = Instant::now();
+        for thread in std::mem::take(&mut *lock(&self.started)) {
+            while !thread.is_finished() && began.elapsed() < PATIENCE {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+}
+
+/// The program to start: a command line for the shell, or what shows a notification on this desktop.
+fn program(command: &str, text: &str) -> Command {
+    if command != DESKTOP {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", command]);
+        return shell;
+    }
+    let text = text.replace('\0', "");
+    if cfg!(target_os = "macos") {
+        let mut script = Command::new("osascript");
+        script.args(["-e", "on run argv", "-e"]);
+        script.arg("display notification (item 1 of argv) with title \"Counterfoil\"");
+        script.args(["-e", "end run", "--", &text]);
+        return script;
+    }
+    let mut send = Command::new("notify-send");
+    send.args(["--app-name=Counterfoil", "--", "Counterfoil", &text]);
+    send
+}
+
+impl RunObserver for Notifier {
+    fn on_run_attached(&self, workflow: &Arc<Workflow>) {
+        self.inner.on_run_attached(workflow);
+    }
+
+    fn on_event(&self, event: &Event, at: i64, run: &RunState) {
+        self.sign();
+        lock(&self.run).clone_from(&run.run);
+        self.inner.on_event(event, at, run);
+        if let Event::Asked { questions, .. } = event {
+            for question in questions {
+                let details = json!({ "question": question.id, "form": question.form });
+                self.tell("question", &question.question, &details);
+            }
+        }
+    }
+
+    fn on_activity(&self, attempt: &str, line: &str) {
+        self.sign();
+        self.inner.on_activity(attempt, line);
+    }
+
+    fn on_agent_progress(&self, attempt: &str, progress: &AgentProgress) {
+        self.sign();
+        self.inner.on_agent_progress(attempt, progress);
+    }
+
+    fn on_notice(&self, line: &str) {
+        self.inner.on_notice(line);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use counterfoil_engine::NoopObserver;
+
+    #[test]
+    fn a_stall_is_told_once_until_there_is_a_sign_of_life() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = folder.path().join("told");
+        let command = format!("printf '%s ' \"$COUNTERFOIL_EVENT\" >> '{}'", told.display());
+        let notifier = Notifier::new(Arc::new(NoopObserver), &command);
+        let silent = |notifier: &Notifier, time: Duration| {
+            *lock(&notifier.last_sign) =
+                Instant::now().checked_sub(time).unwrap_or_else(Instant::now);
+        };
+        silent(&notifier, STALL / 2);
+        notifier.watch();
+        silent(&notifier, STALL * 2);
+        notifier.watch();
+        notifier.watch();
+        notifier.sign();
+        notifier.watch();
+        silent(&notifier, STALL * 2);
+        notifier.watch();
+        // The end waits for the programs that were started.
+        notifier.end("waiting", "");
+        assert_eq!(std::fs::read_to_string(&told).unwrap(), "stall stall ");
+    }
+}

@@ -1,0 +1,98 @@
+//! A run on one screen: a line for each step that is over, what is in progress, and the outcome.
+
+use super::claims::attempt_details;
+use super::event_lines::{EventFormatter, INDENT, OutputMode};
+use super::lines;
+use super::run_summary::Ending;
+use super::text::one_line;
+use crate::report::overview::{OverviewLine, Shown, fold};
+use counterfoil_contract::diagnostic::Style;
+use counterfoil_flow::{AttemptOutcome, Event, RunState, Workflow};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Collects the events of a run that its screen shows.
+pub(crate) struct Overview {
+    formatter: EventFormatter,
+    style: Style,
+    /// The line of the run itself.
+    title: String,
+    lines: Vec<OverviewLine>,
+}
+
+impl Overview {
+    pub(crate) fn new(workflow: Option<Arc<Workflow>>, style: Style) -> Self {
+        let mut formatter = EventFormatter::new(OutputMode::Overview, style);
+        if let Some(workflow) = workflow {
+            formatter.set_workflow(workflow);
+        }
+        Self { formatter, style, title: String::new(), lines: Vec::new() }
+    }
+
+    /// Adds the next event.
+    pub(crate) fn on_event(&mut self, event: &Event, at: i64, run: &RunState) {
+        let path = match event {
+            Event::AttemptEnded(ended) => self.formatter.attempt_path(&ended.attempt),
+            Event::RepairAsked { attempt, .. } => self.formatter.attempt_path(attempt),
+            _ => String::new(),
+        };
+        let Some(line) = self.formatter.event_line(event, at, run) else { return };
+        let details = match event {
+            Event::RunStarted(_) => {
+                self.title = line;
+                return;
+            }
+            // How it went from one step to the next is in the timeline.
+            Event::TransitionTaken(_) | Event::RetryPlanned { .. } | Event::FannedOut { .. } => {
+                return;
+            }
+            Event::AttemptEnded(ended) => attempt_details(ended),
+            _ => Vec::new(),
+        };
+        let finished = match event {
+            Event::AttemptEnded(ended) => {
+                let is_refuted = |detail: &String| detail.starts_with('✗');
+                ended.outcome == AttemptOutcome::Accepted && !details.iter().any(is_refuted)
+            }
+            Event::Answered { .. } | Event::RunResumed(_) => true,
+            Event::WorkspaceMerged { conflicts, .. } => conflicts.is_empty(),
+            _ => false,
+        };
+        // The screen names what is wrong with a step; its files are counted at the end.
+        let marked = details.iter().filter(|detail| detail.starts_with(['✗', '○']));
+        let mut text = line;
+        for detail in marked {
+            let _ = write!(text, "\n{}", lines::line(INDENT, detail, self.style));
+        }
+        let rows = text.lines().count();
+        self.lines.push(OverviewLine { path, text, rows, finished });
+    }
+
+    /// The screen: as many rows as the terminal has.
+    pub(crate) fn finish(self, ending: &Ending<'_>, height: usize) -> String {
+        let used = 4 + ending.render().lines().count() + self.formatter.open_attempts().count();
+        self.story(ending, height.saturating_sub(used))
+    }
+
+    /// The lines that matter, in this number of rows, and the end.
+    pub(crate) fn story(self, ending: &Ending<'_>, rows: usize) -> String {
+        let mut text = format!("{}\n", self.title);
+        for shown in fold(&self.lines, rows) {
+            match shown {
+                Shown::Line(line) => {
+                    let _ = writeln!(text, "{}", line.text);
+                }
+                Shown::Folded { count, paths } => {
+                    let paths = one_line(&paths.join(", "));
+                    let folded = format!("· … {count} finished: {paths}");
+                    let _ = writeln!(text, "{}", lines::line("        ", &folded, self.style));
+                }
+            }
+        }
+        for attempt in self.formatter.open_attempts() {
+            let line = format!("· in progress: {attempt}");
+            let _ = writeln!(text, "{}", lines::line("        ", &line, self.style));
+        }
+        text + "\n" + &ending.render()
+    }
+}

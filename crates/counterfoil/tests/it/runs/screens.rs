@@ -1,0 +1,254 @@
+//! What people see of a run: one screen, a step of it, questions at the terminal, notifications, and
+//! what is cleaned away.
+
+use crate::runs::project::{BAD, GOOD, WorkflowProject, one_step, replies};
+
+const ROUNDS: &str = "
+workflow: loop
+agents: { worker: { contract: scene/step, prompt: \"Do {{ run.state }}.\" } }
+contracts: [contracts]
+limits: { rounds: { max: 30, then: over } }
+start: work
+states:
+  work: { agent: worker, next: [{ when: result.ok, go: done }, { go: work, counts: rounds }] }
+  done: { end: done }
+  over: { end: exhausted }
+";
+
+const NOT_OK: &str = r#"text: '{"ok": false, "note": "no"}'"#;
+
+#[test]
+fn visits_and_attempts_are_counted_apart() {
+    let project = WorkflowProject::new(ROUNDS, &replies(&[NOT_OK, "fail: timeout", NOT_OK, GOOD]));
+    let ran = project.run_workflow();
+    assert_eq!(ran.ended(), ("done", None, 0), "{}", ran.reason());
+    let places: Vec<_> = ran.report["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|attempt| (attempt["n"].clone(), attempt["visit"].clone(), attempt["attempt"].clone()))
+        .collect();
+    let expected = [(1, 1, 1), (2, 2, 1), (3, 2, 2), (4, 3, 1)];
+    assert_eq!(
+        places,
+        expected.map(|(n, visit, attempt)| (n.into(), visit.into(), attempt.into()))
+    );
+    let shown = project.run(&["show"]).stdout;
+    for words in ["work: worker, visit 2: timeout", "work: worker, visit 2, attempt 2: accepted"] {
+        assert!(shown.contains(words), "{words}\n{shown}");
+    }
+}
+
+#[test]
+fn a_long_run_is_folded_to_one_screen() {
+    // The same result again and again would be no progress.
+    let mut all: Vec<String> = (0..25)
+        .map(|round| format!(r#"text: '{{"ok": false, "note": "round {round}"}}'"#))
+        .collect();
+    all.push(GOOD.to_owned());
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    let project = WorkflowProject::new(ROUNDS, &replies(&all));
+    assert_eq!(project.run_workflow().ended(), ("done", None, 0));
+    let shown = project.run(&["show"]).stdout;
+    assert!(shown.lines().count() <= 50, "{shown}");
+    // On a smaller screen, finished visits are folded.
+    let program =
+        project.command::<&str>(&[]).as_std().get_program().to_string_lossy().into_owned();
+    let line = format!("stty rows 20 cols 100; '{program}' show");
+    let screen = project.command_of("script", &["-qefc", &line, "/dev/null"]).output().stdout;
+    assert!(screen.contains(" finished: work"), "{screen}");
+    assert!(screen.lines().count() <= 20, "{screen}");
+    assert!(screen.contains("work: worker, visit 26: accepted"), "{screen}");
+    let timeline = project.run(&["show", "--timeline"]).stdout;
+    assert!(timeline.lines().count() > 50, "{timeline}");
+}
+
+#[test]
+fn the_parts_of_a_step_are_shown() {
+    let project = WorkflowProject::new(ROUNDS, &replies(&[NOT_OK, BAD, GOOD]));
+    assert_eq!(project.run_workflow().ended(), ("done", None, 0));
+    let part = |step: &str, part: &str| project.run(&["show", "last", step, part]);
+    assert_eq!(part("work", "--result").stdout, "{\n  \"ok\": true\n}\n");
+    part("work#1", "--result").expect(0, &["\"note\": \"no\""]);
+    assert_eq!(part("work#2", "--reply").stdout, "{\"ok\": true}");
+    assert_eq!(part("work#1", "--reply").stdout, "{\"ok\": false, \"note\": \"no\"}");
+    // The first prompt, and the one that asks for a repair.
+    let prompts = part("work#2", "--prompt").stdout;
+    assert!(
+        prompts.contains("Do work.") && prompts.contains("Your result was not accepted"),
+        "{prompts}"
+    );
+    let step = project.run(&["show", "last", "work#2"]);
+    step.expect(0, &["✓ work: worker, visit 2: accepted", "↺ repairs requested: 1", "--prompt"]);
+    project.run(&["show", "last", "wok"]).expect(2, &["has no step 'wok'; did you mean 'work'?"]);
+    project.run(&["show", "last", "work#9"]).expect(2, &["has 2 visits"]);
+    project.run(&["show", "last", "work#x"]).expect(2, &["is not the number of a visit"]);
+    project.run(&["show", "--prompt"]).expect(2, &["STEP"]);
+}
+
+#[test]
+fn only_trouble_is_shown_if_only_trouble_is_asked_for() {
+    let project = WorkflowProject::new(ROUNDS, &replies(&["fail: timeout", GOOD]));
+    project.run_workflow();
+    let shown = project.run(&["show", "--trouble"]);
+    shown.expect(0, &["↺ work: worker: timeout: ", "a later attempt was accepted"]);
+    assert_eq!(shown.stdout.lines().count(), 1, "{}", shown.stdout);
+    let project = WorkflowProject::new(&one_step(""), &replies(&[GOOD]));
+    project.run_workflow();
+    project.run(&["show", "--trouble"]).expect(0, &["nothing went wrong"]);
+}
+
+#[test]
+fn a_run_is_followed_until_it_ends() {
+    let project = WorkflowProject::new(&one_step(""), &replies(&[GOOD]));
+    project.run_workflow();
+    let followed = project.run(&["show", "--follow"]);
+    followed.expect(0, &["· work: worker", "✓ work: accepted", "→ work to done", "✓ done"]);
+}
+
+const ASK: &str = "
+workflow: gate
+start: approve
+states:
+  approve:
+    ask:
+      question: |
+        Shall it go out?
+        It has two parts.
+      choices: [proceed, reject]
+    go: done
+  done: { end: done }
+";
+
+/// Runs the program in a terminal, and types this.
+fn typed(project: &WorkflowProject, arguments: &str, keys: &str) -> (Option<i32>, String) {
+    let program =
+        project.command::<&str>(&[]).as_std().get_program().to_string_lossy().into_owned();
+    let line = format!("'{program}' {arguments}");
+    let mut command = project.command_of("script", &["-qefc", &line, "/dev/null"]);
+    let output = command.write_stdin(keys).output();
+    (output.code, output.stdout.replace('\r', ""))
+}
+
+#[test]
+fn a_question_is_asked_at_the_terminal_and_the_run_goes_on() {
+    let project = WorkflowProject::new(ASK, "");
+    let (code, shown) = typed(&project, "run flow.yaml", "maybe\n1\n");
+    assert_eq!(code, Some(0), "{shown}");
+    for words in [
+        "  Shall it go out?\n  It has two parts.\n  1  proceed\n  2  reject\n",
+        "'maybe' is not a valid answer",
+        "✓ done",
+    ] {
+        assert!(shown.contains(words), "{words}\n{shown}");
+    }
+    assert_eq!(project.show_last()["outcome"], "done");
+}
+
+#[test]
+fn a_question_that_is_left_open_waits() {
+    let project = WorkflowProject::new(ASK, "");
+    let (code, shown) = typed(&project, "run flow.yaml", "\n");
+    assert_eq!(code, Some(4), "{shown}");
+    assert!(shown.contains("left open; answer later:"), "{shown}");
+    // Off a terminal nobody is asked.
+    project.run(&["run", "flow.yaml"]).expect(4, &["? waiting in state 'approve' for an answer"]);
+    let open = project.run(&["answer"]);
+    assert_eq!(open.stdout.matches("Shall it go out?\n    It has two parts.").count(), 2);
+    assert_eq!(open.code, Some(0));
+    assert_eq!(project.run(&["answer", "last"]).stdout.matches("Shall it go out?").count(), 1);
+    project.run(&["answer", "last", "approve"]).expect(2, &["give the answer to 'approve'"]);
+}
+
+#[test]
+fn an_answered_run_that_was_not_resumed_is_listed_as_answered() {
+    let project = WorkflowProject::new(ASK, "");
+    project.run(&["run", "flow.yaml"]).expect(4, &[]);
+    project.run(&["answer", "last", "approve", "proceed"]).expect(0, &[]);
+    project.run(&["runs"]).expect(0, &["answered"]);
+    project
+        .run(&["show"])
+        .expect(0, &["○ answered in state 'approve'", "continue: counterfoil resume"]);
+    project.run(&["answer"]).expect(0, &["no question is open"]);
+    project.run(&["resume", "last"]).expect(0, &["✓ done"]);
+    project.run(&["runs"]).expect(0, &["done"]);
+}
+
+#[test]
+fn a_program_is_told_of_questions_and_of_the_end() {
+    let project = WorkflowProject::new(ASK, "");
+    let notify = "cat >> told; echo \"$COUNTERFOIL_EVENT $COUNTERFOIL_RUN\" >> names";
+    project.run(&["run", "flow.yaml", "--notify", notify]).expect(4, &[]);
+    let run = project.show_last()["run"].as_str().unwrap().to_owned();
+    assert_eq!(project.read("names"), format!("question {run}\n"));
+    project.run(&["answer", "last", "approve", "proceed"]).expect(0, &[]);
+    project.run(&["resume", "last", "--notify", notify]).expect(0, &[]);
+    assert_eq!(project.read("names"), format!("question {run}\nend {run}\n"));
+    let told: Vec<serde_json::Value> =
+        project.read("told").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&told[0]["event"], &told[0]["question"]), (&"question".into(), &"approve".into()));
+    assert_eq!(told[0]["text"], "Shall it go out?\nIt has two parts.\n");
+    assert_eq!((&told[1]["event"], &told[1]["outcome"]), (&"end".into(), &"done".into()));
+    // A program that cannot be started changes nothing.
+    project.run(&["run", "flow.yaml", "--notify", "/no/such/program"]).expect(4, &[]);
+}
+
+#[test]
+fn old_runs_are_cleaned_and_open_ones_are_not() {
+    let project = WorkflowProject::new(&one_step(""), &replies(&[GOOD]));
+    project.write("ask.yaml", ASK);
+    let ended = project.run_workflow().run_id().to_owned();
+    project.run(&["run", "ask.yaml"]).expect(4, &[]);
+    let transcripts = project.path(format!(".counterfoil/transcripts/{ended}"));
+    assert!(transcripts.is_dir());
+    project.run(&["clean"]).expect(0, &["nothing to remove"]);
+    let dry = project.run(&["clean", "--older-than", "0d", "--dry-run"]);
+    dry.expect(0, &[&ended, "would remove", "1 run of 2"]);
+    assert!(transcripts.is_dir(), "it was only tried");
+    project
+        .run(&["clean", "--older-than", "0d", "--max-size", "1G"])
+        .expect(0, &["nothing to remove"]);
+    project.run(&["clean", "--older-than", "0d"]).expect(0, &["removed", "1 run of 2"]);
+    assert!(!transcripts.exists());
+    // What is left tells so.
+    project.run(&["show", &ended]).expect(0, &["✓ done"]);
+    project.run(&["show", &ended, "work", "--reply"]).expect(2, &["cannot read the reply of work"]);
+    project.run(&["answer", "last", "approve", "proceed", "--resume"]).expect(0, &["✓ done"]);
+    project.run(&["clean", "--older-than", "1y"]).expect(2, &["expected an age"]);
+}
+
+#[test]
+fn manual_pages_and_completions_cover_all_commands() {
+    let project = WorkflowProject::new(ASK, "");
+    project.run(&["man", "--write", "man"]).expect(0, &["manual pages written to man"]);
+    for page in
+        ["counterfoil.1", "counterfoil-run.1", "counterfoil-show.1", "counterfoil-contract-list.1"]
+    {
+        assert!(project.path("man").join(page).is_file(), "{page}");
+    }
+    project.run(&["run", "flow.yaml"]).expect(4, &[]);
+    let run = project.show_last()["run"].as_str().unwrap().to_owned();
+    let complete = |index: &str, words: &[&str]| {
+        let mut command = project.command(&[&["--", "counterfoil"], words].concat());
+        command.env("COUNTERFOIL_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", index);
+        command.env("_CLAP_IFS", "\n").output().stdout
+    };
+    assert!(complete("2", &["run", "exec"]).contains("execution-loop"));
+    assert!(complete("3", &["check", "--contract", "review"]).contains("review-fix/finding"));
+    assert!(complete("2", &["show", ""]).contains(&run));
+    assert!(complete("3", &["answer", "last", ""]).contains("approve"));
+    let script = project.run(&["completions", "bash"]).stdout;
+    assert!(script.contains("COUNTERFOIL_COMPLETE"), "{script}");
+}
+
+#[test]
+fn undo_says_what_it_cannot_undo() {
+    let writes = r#"text: '{"ok": true}', writes: { made.txt: "x" }"#;
+    let project = WorkflowProject::new(&one_step(""), &replies(&[writes]));
+    project.init_git();
+    project.commit_all("start");
+    project.run_workflow();
+    let words = ["nothing to undo", "worked in the folder itself", "  made.txt", "restore -p"];
+    project.run(&["undo", "last"]).expect(0, &words);
+    assert_eq!(project.read("made.txt"), "x");
+}
