@@ -35,7 +35,7 @@ pub(crate) use setup::{DoctorArgs, HookArgs, HookCheckArgs, HookCommand, InitArg
 #[derive(Debug, Parser)]
 #[command(name = "counterfoil", version, propagate_version = true, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 success (accepted, additive, valid, done), 1 failure, 2 usage error, 3 a claim failed; for runs also 4 waiting, 5 agent failure, 6 attempts or budget exhausted, 7 blocked, 8 a review that requests changes, 9 the state folder was destroyed or altered, 124 timeout, 130 cancelled.\nSet COUNTERFOIL_LOG=warn to log structured events to stderr, and NO_COLOR=1 to disable colours."
+    after_help = "Exit codes: 0 success (accepted, additive, valid, done), 1 failure, 2 usage error, 3 a claim failed or a batch is malformed; for runs also 4 waiting, 5 agent failure, 6 attempts or budget exhausted, 7 blocked, 8 a review that requests changes, 9 the state folder was destroyed or altered, 124 timeout, 130 cancelled.\nSet COUNTERFOIL_LOG=warn to log structured events to stderr, and NO_COLOR=1 to disable colours."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -245,11 +245,35 @@ impl Command {
     }
 }
 
+const CHECK_HELP: &str = "\
+Several files: `human` prints the reports and the values one after the other, `json` one object per line with its `file`, `sarif` \
+and `junit` one document, `github` all annotations.
+
+A line of a batch is an object with these keys:
+  id         anything; the result has the same id
+  text       the text to check (required)
+  contract   ID or ID@VERSION; default: --contract
+  schema     a JSON Schema instead of a contract; default: --schema
+  framing, repair, truncated, coerce
+             as the options, for the schema of this line
+  strict     true: as --strict, for this line
+A result is a line with the keys of --format json and the id. A line that is not understood gets \
+{\"id\": …, \"status\": \"error\", \"line\": N, \"message\": \"…\"}. A summary is printed to stderr.
+
+Exit codes: 0 all texts are accepted, 1 a text is rejected or has no result, 2 usage error, 3 with --batch: a line was not \
+understood, or there was none.
+
+Examples:
+  counterfoil check answer.txt --contract review-fix/review-result
+  counterfoil check answers/*.txt --contract review-fix/review-result --format junit
+  producer | counterfoil check --batch - --contract review-fix/review-result";
+
 #[derive(Debug, Args)]
+#[command(after_help = CHECK_HELP)]
 pub(crate) struct CheckArgs {
-    /// The text to check: a file, or - for standard input
-    #[arg(value_name = "FILE", default_value = "-", conflicts_with = "batch")]
-    pub(crate) file: PathBuf,
+    /// The texts to check: files, or - for standard input [default: -]
+    #[arg(value_name = "FILE", conflicts_with = "batch")]
+    pub(crate) files: Vec<PathBuf>,
 
     /// The contract, as ID or ID@VERSION
     #[arg(long, value_name = "ID", conflicts_with = "schema")]
@@ -306,9 +330,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_known)]
     pub(crate) known: Vec<(String, String)>,
 
-    /// Check many texts: a file with one JSON object per line, or - for standard input
-    #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["contract", "schema", "format", "strict"])]
-    pub(crate) batch: Option<PathBuf>,
+    /// Check many texts: files with one JSON object per line, or - for standard input. Each result is
+    /// written before the next line is read
+    #[arg(long, value_name = "FILE.jsonl", num_args = 1.., conflicts_with = "format")]
+    pub(crate) batch: Vec<PathBuf>,
 
     /// The output format: `human` prints the report to stderr and the value to stdout; the others
     /// print to stdout
@@ -485,9 +510,12 @@ pub(crate) enum ContractCommand {
     },
     /// Load contract files and report all problems
     Lint {
-        /// Contract files
-        #[arg(required = true)]
-        files: Vec<PathBuf>,
+        /// Contract files, or folders: every contract file in a folder and the folders in it
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<PathBuf>,
+        /// The output format: `human` prints to stderr, the others to stdout
+        #[arg(long, value_enum, default_value_t)]
+        format: LintFormat,
     },
 }
 
@@ -498,6 +526,19 @@ pub(crate) enum ListFormat {
     Human,
     /// JSON
     Json,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LintFormat {
+    /// Text for people
+    #[default]
+    Human,
+    /// One JSON object
+    Json,
+    /// SARIF 2.1.0 for code scanning
+    Sarif,
+    /// Workflow commands of GitHub Actions
+    Github,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     Usage,
     /// A claim failed: a run failed because of it, or a job requires it.
     Claim,
+    /// A batch was empty, or had a line that was not understood.
+    Malformed,
     /// A run is waiting for an answer.
     Waiting,
     /// A run failed because of an agent: its program, transport, a rate limit or a permission.
@@ -106,7 +108,7 @@ impl Exit {
             Self::Success => 0,
             Self::Failure => 1,
             Self::Usage => 2,
-            Self::Claim => 3,
+            Self::Claim | Self::Malformed => 3,
             Self::Waiting => 4,
             Self::Agent => 5,
             Self::Exhausted => 6,

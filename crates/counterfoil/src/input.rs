@@ -1,6 +1,7 @@
 //! Reading what the command line names: files with a size limit, contracts and the
 //! repository.
 
+use crate::output;
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::load::Folder;
 use counterfoil_contract::text::display_path;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 
 /// Larger files are no contracts that the loader reads.
 const MAX_CONTRACT_BYTES: u64 = 4 << 20;
+/// How many bytes of a file in a folder are read to find out what it is.
+const MAX_LISTED_BYTES: usize = 4 << 20;
 
 /// The name and content of a file, or of standard input for `-`. At most one byte more than `limit`
 /// is read, so that the caller can tell that the input is too large.
@@ -19,6 +22,7 @@ pub(crate) fn read(path: &Path, limit: usize) -> Result<(String, Vec<u8>)> {
     let max = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     if path.as_os_str() == "-" {
+        announce_terminal("the text");
         std::io::stdin()
             .lock()
             .take(max)
@@ -33,6 +37,13 @@ pub(crate) fn read(path: &Path, limit: usize) -> Result<(String, Vec<u8>)> {
     let file = std::fs::File::open(path).with_context(|| format!("cannot open {name}"))?;
     file.take(max).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
     Ok((name, bytes))
+}
+
+/// Says on stderr what is waited for, if standard input is a terminal.
+pub(crate) fn announce_terminal(what: &str) {
+    if std::io::stdin().is_terminal() {
+        output::write_stderr(&format!("reading {what} from the terminal; end it with Ctrl-D\n"));
+    }
 }
 
 /// The built-in contracts and those in the given folders. Files in them that are no contracts are
@@ -88,6 +99,38 @@ fn is_contract(path: &Path) -> Option<bool> {
     }
     let Ok(value) = serde_saphyr::from_str::<serde_json::Value>(&text) else { return Some(true) };
     Some(value["contract"].is_string() && value["version"].is_number())
+}
+
+/// Files as they are, and for a folder those files of YAML or JSON in it, and in the folders in it,
+/// whose text is of a kind, such as a contract. A folder without any is an error.
+pub(crate) fn files_in(
+    paths: &[PathBuf],
+    kind: &str,
+    is_of_kind: impl Fn(&str) -> bool,
+) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let name = display_path(path);
+        let found = Folder::new(path.as_path())
+            .contract_files(Path::new(""))
+            .with_context(|| format!("cannot read the folder {name}"))?;
+        let before = files.len();
+        for file in found {
+            let file = path.join(file);
+            let (_, bytes) = read(&file, MAX_LISTED_BYTES)?;
+            if is_of_kind(&String::from_utf8_lossy(&bytes)) {
+                files.push(file);
+            }
+        }
+        if files.len() == before {
+            bail!("there is no {kind} file in the folder {name} or in the folders in it");
+        }
+    }
+    Ok(files)
 }
 
 /// Whether a path has the extension of a contract file.

@@ -3,6 +3,7 @@
 
 pub(crate) mod clean;
 pub(crate) mod demo;
+pub(crate) mod lint;
 pub(crate) mod overview;
 pub(crate) mod pack;
 pub(crate) mod project_checks;

@@ -30,7 +30,7 @@ impl Source {
     /// Finds a workflow by name or path. The name of a pack takes precedence over a file of the same
     /// name; `./NAME` is always a file.
     pub(crate) fn find(argument: &Path) -> Result<Self> {
-        if let Some(found) = argument.to_str().and_then(find_in_packs) {
+        if let Some(found) = Self::find_in_packs(argument) {
             return Ok(found);
         }
         if argument.is_dir() {
@@ -49,6 +49,11 @@ impl Source {
             None => "list the packs with `counterfoil pack list`, or give a file".to_owned(),
         };
         bail!("no pack has a workflow '{name}', and there is no file of that name; {hint}")
+    }
+
+    /// The workflow of a pack by its name.
+    pub(crate) fn find_in_packs(argument: &Path) -> Option<Self> {
+        argument.to_str().and_then(find_in_packs)
     }
 
     /// All workflows of a pack. The first has the name of the pack.
@@ -86,6 +91,14 @@ impl Source {
         match self {
             Self::Pack { .. } => WrittenBy::Pack,
             Self::File(_) => WrittenBy::User,
+        }
+    }
+
+    /// The path of a file of the workflow, which the checker names relative to its folder.
+    pub(crate) fn display_file(&self, file: &str) -> String {
+        match self {
+            Self::Pack { pack, .. } => format!("{}/{file}", pack.name()),
+            Self::File(workflow) => display_path(&workflow.with_file_name("").join(file)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Arguments about workflows and runs.
 
-use super::ListFormat;
+use super::{LintFormat, ListFormat};
 use clap::{Args, Subcommand, ValueEnum};
 use counterfoil_flow::Budget;
 use std::path::PathBuf;
@@ -15,15 +15,16 @@ pub(crate) struct WorkflowArgs {
 pub(crate) enum WorkflowCommand {
     /// Report all problems of workflows
     Check {
-        /// Workflow files or names of packs
+        /// Workflow files, names of packs, or folders: every workflow file in a folder and the folders
+        /// in it
         #[arg(required = true, value_name = "WORKFLOW")]
         files: Vec<PathBuf>,
         /// A folder with your own contracts
         #[arg(long, value_name = "DIR")]
         contracts: Vec<PathBuf>,
-        /// The output format
+        /// The output format: `human` prints to stderr, the others to stdout
         #[arg(long, value_enum, default_value_t)]
-        format: ListFormat,
+        format: LintFormat,
     },
     /// Draw a workflow
     Graph {
@@ -163,6 +164,8 @@ pub(crate) enum RunFormat {
     Json,
     /// `JUnit` XML for test reports
     Junit,
+    /// Workflow commands of GitHub Actions
+    Github,
 }
 
 #[derive(Debug, Args)]

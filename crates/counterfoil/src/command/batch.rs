@@ -1,18 +1,19 @@
 //! The command `counterfoil check --batch`: one text per line in, one result per line out, in
-//! order.
+//! order. Each result is written before the next line is read, so that a program can ask and wait
+//! for the answer.
 
 use crate::cli::CheckArgs;
 use crate::exit::Exit;
 use crate::{input, output};
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::policy::{Coerce, RepairPolicy, Truncated};
-use counterfoil_contract::text::display_path;
-use counterfoil_contract::{Contract, Framing, Policy, Registry, Report};
+use counterfoil_contract::text::{display_path, pluralize};
+use counterfoil_contract::{Contract, Framing, Policy, Registry, Report, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A line of the input.
@@ -44,6 +45,9 @@ struct Checked<'r> {
 struct Failed<'r> {
     id: Value,
     status: &'static str,
+    /// The file, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'r str>,
     line: usize,
     message: &'r str,
 }
@@ -52,27 +56,98 @@ struct Failed<'r> {
 struct Contracts {
     registry: Registry,
     schemas: HashMap<String, Arc<Contract>>,
+    /// The contract of lines that name neither a contract nor a schema.
+    default: Option<Arc<Contract>>,
+}
+
+/// One input of a batch.
+struct Batch {
+    reader: Box<dyn BufRead>,
+    /// Its name, if there are several.
+    file: Option<String>,
+}
+
+/// How many lines had which result.
+#[derive(Default)]
+struct Summary {
+    accepted: usize,
+    rejected: usize,
+    absent: usize,
+    errors: usize,
+}
+
+impl Summary {
+    fn lines(&self) -> usize {
+        self.accepted + self.rejected + self.absent + self.errors
+    }
+
+    /// A batch without a line is not a batch: whatever should have written it did not.
+    fn exit(&self) -> Exit {
+        match self {
+            _ if self.errors > 0 || self.lines() == 0 => Exit::Malformed,
+            _ => (self.rejected + self.absent == 0).into(),
+        }
+    }
+
+    fn text(&self) -> String {
+        if self.lines() == 0 {
+            return "error: the batch is empty; write one JSON object per line, such as \
+                    {\"id\": 1, \"contract\": \"ID\", \"text\": \"…\"}\n"
+                .to_owned();
+        }
+        let lines = pluralize(self.lines(), "line");
+        let Self { accepted, rejected, absent, errors } = self;
+        format!(
+            "{lines}: {accepted} accepted, {rejected} rejected, {absent} absent, {errors} not understood\n"
+        )
+    }
 }
 
 /// The most compiled schemas in the cache. A batch with more different ones compiles some again.
 const MAX_CACHED_SCHEMAS: usize = 256;
 
-pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
-    let mut contracts =
-        Contracts { registry: input::registry(&args.contracts)?, schemas: HashMap::new() };
-    let mut reader: Box<dyn BufRead> = if path.as_os_str() == "-" {
-        Box::new(BufReader::new(std::io::stdin()))
-    } else {
-        if path.is_dir() {
-            bail!("{} is a folder; pass a file with one JSON object per line", display_path(path));
-        }
-        Box::new(BufReader::new(
-            std::fs::File::open(path)
-                .with_context(|| format!("cannot open {}", display_path(path)))?,
-        ))
+pub(crate) fn run(args: &CheckArgs, paths: &[PathBuf]) -> Result<Exit> {
+    let mut contracts = Contracts {
+        registry: input::registry(&args.contracts)?,
+        schemas: HashMap::new(),
+        default: super::check::named_contract(args)?,
     };
+    // A file that cannot be opened is an error before anything is answered.
+    let readers = paths.iter().map(|path| open(path)).collect::<Result<Vec<_>>>()?;
     let mut out = output::json_stdout().buffered();
-    let mut all_accepted = true;
+    let mut summary = Summary::default();
+    for (path, reader) in paths.iter().zip(readers) {
+        let file = (paths.len() > 1).then(|| display_path(path));
+        let batch = Batch { reader, file };
+        if !answer_lines(batch, args, &mut contracts, &mut out, &mut summary)? {
+            break;
+        }
+    }
+    output::write_stderr(&summary.text());
+    Ok(summary.exit())
+}
+
+fn open(path: &Path) -> Result<Box<dyn BufRead>> {
+    if path.as_os_str() == "-" {
+        input::announce_terminal("one JSON object per line");
+        return Ok(Box::new(BufReader::new(std::io::stdin())));
+    }
+    if path.is_dir() {
+        bail!("{} is a folder; pass a file with one JSON object per line", display_path(path));
+    }
+    let file =
+        std::fs::File::open(path).with_context(|| format!("cannot open {}", display_path(path)))?;
+    Ok(Box::new(BufReader::new(file)))
+}
+
+/// Answers the lines of one input. Returns whether somebody still reads the answers.
+fn answer_lines(
+    Batch { mut reader, file }: Batch,
+    args: &CheckArgs,
+    contracts: &mut Contracts,
+    out: &mut impl Write,
+    summary: &mut Summary,
+) -> Result<bool> {
     // JSON can need six bytes for one byte of the text, and the line has other fields.
     let max_bytes =
         args.apply_limits(&Policy::default()).max_bytes.saturating_mul(6).saturating_add(1 << 20);
@@ -93,29 +168,35 @@ pub(crate) fn run(args: &CheckArgs, path: &Path) -> Result<Exit> {
             skip_line(&mut *reader)?;
             Err((Value::Null, format!("the line is larger than {max_bytes} bytes")))
         } else {
-            check_line(&bytes, args, &mut contracts)
+            check_line(&bytes, args, contracts)
         };
         let text = match &result {
             Ok((id, report)) => {
-                all_accepted &= report.is_accepted();
+                match report.status {
+                    Status::Accepted => summary.accepted += 1,
+                    Status::Rejected => summary.rejected += 1,
+                    Status::Absent => summary.absent += 1,
+                }
                 serde_json::to_string(&Checked { id, report })?
             }
             Err((id, message)) => {
-                all_accepted = false;
+                summary.errors += 1;
                 serde_json::to_string(&Failed {
                     id: id.clone(),
                     status: "error",
+                    file: file.as_deref(),
                     line: number,
                     message,
                 })?
             }
         };
-        if writeln!(out, "{text}").is_err() {
-            break; // The reader closed the pipe.
+        let written = writeln!(out, "{text}").and_then(|()| out.flush());
+        if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+            return Ok(false);
         }
+        written.context("cannot write the results")?;
     }
-    output::ignore_broken_pipe(out.flush())?;
-    Ok(all_accepted.into())
+    Ok(true)
 }
 
 fn skip_line(reader: &mut dyn BufRead) -> Result<()> {
@@ -150,13 +231,13 @@ fn check_line(
     let id = line.id.clone();
     let fail = |message: String| (id.clone(), message);
     let strict = line.strict.unwrap_or(false);
+    let has_settings = line.framing.is_some()
+        || line.repair.is_some()
+        || line.truncated.is_some()
+        || line.coerce.is_some();
     let contract = match (&line.contract, &line.schema) {
         (Some(name), None) => {
-            if line.framing.is_some()
-                || line.repair.is_some()
-                || line.truncated.is_some()
-                || line.coerce.is_some()
-            {
+            if has_settings {
                 return Err(fail(
                     "framing, repair, truncated and coerce can only be set with a schema; a contract has its own"
                         .into(),
@@ -165,7 +246,18 @@ fn check_line(
             contracts.registry.get(name).map_err(|error| fail(error.to_string()))?
         }
         (None, Some(schema)) => contracts.by_schema(&line, schema).map_err(fail)?,
-        _ => return Err(fail("a line must have either a contract or a schema".into())),
+        (None, None) if has_settings => {
+            return Err(fail(
+                "framing, repair, truncated and coerce can only be set with a schema on the same line"
+                    .into(),
+            ));
+        }
+        (None, None) => contracts.default.clone().ok_or_else(|| {
+            fail("the line names no contract; name one with \"contract\" or \"schema\", or with --contract for all lines".into())
+        })?,
+        (Some(_), Some(_)) => {
+            return Err(fail("a line can have a contract or a schema, not both".into()));
+        }
     };
     let mut policy = args.apply_limits(contract.policy());
     if strict {

@@ -7,8 +7,9 @@ use anyhow::{Context, Result, bail};
 use counterfoil_contract::policy::Coerce;
 use counterfoil_contract::shown::Shown;
 use counterfoil_contract::{Contract, Framing, Policy, Report, diagnostic};
+use serde::Serialize;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The size limit of a schema file.
@@ -19,28 +20,56 @@ const MAX_PROMPT_BYTES: usize = 16 << 20;
 const MAX_LISTED: usize = 20;
 
 pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
-    if let Some(batch) = &args.batch {
-        return super::batch::run(args, batch);
+    if !args.batch.is_empty() {
+        return super::batch::run(args, &args.batch);
     }
-    let contract = match (&args.contract, &args.schema) {
-        (Some(id), None) => input::contract(id, &args.contracts)?,
-        (None, Some(path)) => Arc::new(by_schema(args, path)?),
-        _ => bail!(
+    let Some(contract) = named_contract(args)? else {
+        bail!(
             "name a contract with --contract ID (list them with `counterfoil contract list`) or a schema with --schema FILE"
-        ),
+        )
     };
     let policy = args.apply_limits(contract.policy());
-    let (name, bytes) = input::read(&args.file, policy.max_bytes)?;
-    let (report, text) = match &args.prompt {
-        None => check_bytes(&contract, &policy, &bytes),
-        Some(prompt) => {
-            let shown = shown(&contract, prompt)?;
-            let report = contract.check_bytes_shown(&bytes, &policy, &shown);
-            (report, String::from_utf8_lossy(&bytes).into_owned())
-        }
+    let shown = args.prompt.as_ref().map(|prompt| shown(&contract, prompt)).transpose()?;
+    let check = |file: &Path| -> Result<(String, String, Report)> {
+        let (name, bytes) = input::read(file, policy.max_bytes)?;
+        let (report, text) = match &shown {
+            None => check_bytes(&contract, &policy, &bytes),
+            Some(shown) => {
+                let report = contract.check_bytes_shown(&bytes, &policy, shown);
+                (report, String::from_utf8_lossy(&bytes).into_owned())
+            }
+        };
+        Ok((name, text, report))
     };
-    print_report(args.format, &contract, &report, &name, &text)?;
-    Ok(report.is_accepted().into())
+    let files: Vec<&Path> = match args.files.as_slice() {
+        [] => vec![Path::new("-")],
+        files => files.iter().map(PathBuf::as_path).collect(),
+    };
+    let mut all_accepted = true;
+    let mut reports = Vec::new();
+    for file in &files {
+        let (name, text, report) = check(file)?;
+        all_accepted &= report.is_accepted();
+        match args.format {
+            Format::Json | Format::Sarif | Format::Junit if files.len() > 1 => {
+                reports.push((name, report));
+            }
+            format => print_report(format, &contract, &report, &name, &text)?,
+        }
+    }
+    if !reports.is_empty() {
+        print_reports(args.format, &reports)?;
+    }
+    Ok(all_accepted.into())
+}
+
+/// The contract that the arguments name, by its id or by a schema.
+pub(super) fn named_contract(args: &CheckArgs) -> Result<Option<Arc<Contract>>> {
+    match (&args.contract, &args.schema) {
+        (Some(id), _) => input::contract(id, &args.contracts).map(Some),
+        (None, Some(path)) => Ok(Some(Arc::new(by_schema(args, path)?))),
+        (None, None) => Ok(None),
+    }
 }
 
 /// What an agent was shown that was given a prompt for a contract.
@@ -86,6 +115,31 @@ fn by_schema(args: &CheckArgs, path: &Path) -> Result<Contract> {
         .with_context(|| format!("cannot use the schema {name}"))
 }
 
+/// Prints the reports on several texts as one document.
+fn print_reports(format: Format, reports: &[(String, Report)]) -> Result<()> {
+    let named = || reports.iter().map(|(name, report)| (name.as_str(), report));
+    match format {
+        Format::Sarif => output::write_json(&render::sarif::validation(named())),
+        Format::Junit => output::write_xml(&render::junit::validation(named())?),
+        Format::Json | Format::Github | Format::Human => {
+            let mut lines = String::new();
+            for (file, report) in named() {
+                lines.push_str(&serde_json::to_string(&NamedReport { file, report })?);
+                lines.push('\n');
+            }
+            output::write_json_lines(&lines)
+        }
+    }
+}
+
+/// The report on one of several texts.
+#[derive(Serialize)]
+struct NamedReport<'a> {
+    file: &'a str,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
 /// Prints a report in a format.
 pub(super) fn print_report(
     format: Format,
@@ -96,8 +150,8 @@ pub(super) fn print_report(
 ) -> Result<()> {
     match format {
         Format::Json => output::write_json(report),
-        Format::Sarif => output::write_json(&render::sarif::render(report, name)),
-        Format::Junit => output::write_xml(&render::junit::validation(report, name)?),
+        Format::Sarif => output::write_json(&render::sarif::validation([(name, report)])),
+        Format::Junit => output::write_xml(&render::junit::validation([(name, report)])?),
         Format::Github => output::write_stdout(&render::github::render(report, name)),
         Format::Human => {
             let rendered = diagnostic::render(report, name, text, output::stderr_style());

@@ -1,13 +1,14 @@
 //! The command `counterfoil contract`.
 
-use crate::cli::{ContractCommand, ListFormat, ShowFormat};
+use crate::cli::{ContractCommand, LintFormat, ListFormat, ShowFormat};
 use crate::exit::Exit;
-use crate::{input, output};
+use crate::report::lint::LintFinding;
+use crate::{input, output, render};
 use anyhow::{Result, anyhow};
 use counterfoil_contract::compat::{self, Comparison, Direction};
 use counterfoil_contract::render::{markdown, vendor};
 use counterfoil_contract::text::{display_path, is_unsafe};
-use counterfoil_contract::{Contract, Registry};
+use counterfoil_contract::{Contract, LoadError, Registry};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -53,7 +54,7 @@ pub(crate) fn run(command: &ContractCommand) -> Result<Exit> {
             let new = input::contract(new, &sources.contracts)?;
             diff(&compat::compare(&old, &new), *format)
         }
-        ContractCommand::Lint { files } => Ok(lint(files)),
+        ContractCommand::Lint { paths, format } => lint(paths, *format),
     }
 }
 
@@ -148,20 +149,70 @@ fn diff(comparison: &Comparison, format: ListFormat) -> Result<Exit> {
     Ok(comparison.is_additive().into())
 }
 
-fn lint(files: &[PathBuf]) -> Exit {
-    let mut good = true;
-    for file in files {
-        match Contract::from_file(file) {
-            Ok(contract) => output::write_stderr(&format!(
-                "{}: {} is valid\n",
-                display_path(file),
-                contract.reference()
-            )),
-            Err(error) => {
-                good = false;
-                output::write_stderr(&format!("{error}\n"));
+/// A contract file that was loaded.
+struct Linted {
+    file: String,
+    result: Result<Contract, LoadError>,
+}
+
+fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
+    let mut registry = Registry::new();
+    let mut linted = Vec::new();
+    for file in contract_files(paths)? {
+        let result = Contract::from_file(&file).and_then(|contract| {
+            // Two files of one id and version cannot be loaded together.
+            registry.add(contract.definition().clone())?;
+            Ok(contract)
+        });
+        linted.push(Linted { file: display_path(&file), result });
+    }
+    let good = linted.iter().all(|linted| linted.result.is_ok());
+    let findings = || -> Vec<LintFinding> {
+        let failed = linted.iter().filter_map(|linted| {
+            let error = linted.result.as_ref().err()?;
+            Some((linted, error))
+        });
+        let all = failed.flat_map(|(linted, error)| {
+            error.problems.iter().map(|problem| LintFinding::from_problem(&linted.file, problem))
+        });
+        all.collect()
+    };
+    match format {
+        LintFormat::Human => {
+            for Linted { file, result } in &linted {
+                output::write_stderr(&match result {
+                    Ok(contract) => format!("{file}: {} is valid\n", contract.reference()),
+                    Err(error) => {
+                        format!("{}\n", LoadError { name: file.clone(), ..error.clone() })
+                    }
+                });
             }
         }
+        LintFormat::Json => {
+            let contracts: Vec<Value> = linted
+                .iter()
+                .map(|Linted { file, result }| {
+                    let problems = result.as_ref().err().map_or(&[][..], |error| &error.problems);
+                    json!({
+                        "file": file, "ok": result.is_ok(),
+                        "contract": result.as_ref().ok().map(Contract::reference),
+                        "problems": problems,
+                    })
+                })
+                .collect();
+            output::write_json(&json!({"ok": good, "contracts": contracts}))?;
+        }
+        LintFormat::Sarif => output::write_json(&render::sarif::lint(&findings()))?,
+        LintFormat::Github => output::write_stdout(&render::github::lint(&findings()))?,
     }
-    good.into()
+    Ok(good.into())
+}
+
+/// The contract files at the given paths. In a folder, a file without a `contract` key is not one.
+fn contract_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let is_contract = |text: &str| {
+        text.lines()
+            .any(|line| line.trim_start().starts_with("contract:") || line.contains("\"contract\""))
+    };
+    input::files_in(paths, "contract", is_contract)
 }

@@ -86,6 +86,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
             output::write_json(&object)?;
         }
         RunFormat::Junit => output::write_xml(&render::junit::replay(&all)?)?,
+        RunFormat::Github => output::write_stdout(&render::github::replay(&all))?,
     }
     let changed = !args.update && counts.changed > 0;
     Ok((!changed && counts.broken == 0).into())

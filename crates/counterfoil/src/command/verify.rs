@@ -6,7 +6,7 @@ use crate::gate::{GatedClaim, gate};
 use crate::project::STATE_FOLDER;
 use crate::{input, output, render, state_folder};
 use anyhow::{Context, Result, anyhow, bail};
-use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim};
+use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::{display_path, join_limited};
 use counterfoil_contract::{Contract, Report};
@@ -42,6 +42,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     })?;
     let ContractsThen { contract, folders, note, _copies } = contracts_then(args, &mut base)?;
     let claims = effective_claims(&contract, &args.required)?;
+    for (name, _) in &args.checks {
+        refuse_unused_check(name, &claims, &contract)?;
+    }
     let (name, bytes) = input::read(&args.file, contract.policy().max_bytes)?;
     let (report, text) = super::check::check_bytes(&contract, contract.policy(), &bytes);
     if !report.is_accepted() {
@@ -145,6 +148,48 @@ fn effective_claims(contract: &Contract, required: &[String]) -> Result<Vec<Effe
     Ok(claims)
 }
 
+/// An error for a check that no claim runs: with a misspelled name, nothing would be checked.
+fn refuse_unused_check(name: &str, claims: &[EffectiveClaim], contract: &Contract) -> Result<()> {
+    let verified = || claims.iter().filter(|claim| claim.claim.policy != ClaimPolicy::Ignore);
+    let used: BTreeSet<&str> =
+        verified().filter_map(|claim| claim.claim.check.as_deref()).collect();
+    let near = did_you_mean(name, used.iter().copied());
+    // A command that an agent names may be run if it is one of the checks.
+    let any_command = verified().any(|claim| claim.claim.kind == ClaimKind::Commands);
+    if used.contains(name) || (any_command && near.is_none()) {
+        return Ok(());
+    }
+    let hint = near.unwrap_or_else(|| {
+        if used.is_empty() {
+            "its claims run no checks".to_owned()
+        } else {
+            format!("its claims run {}", join_limited(&used, MAX_NAMES))
+        }
+    });
+    bail!("no claim of {} runs the check '{name}'; {hint}", contract.reference())
+}
+
+/// An error for a required claim whose check is configured nowhere: it could never be verified.
+fn refuse_missing_checks(
+    required: &[String],
+    claims: &[EffectiveClaim],
+    known: &[&str],
+) -> Result<()> {
+    for claim in claims.iter().filter(|claim| required.contains(&claim.name)) {
+        let Some(check) = claim.claim.check.as_deref().filter(|check| !known.contains(check))
+        else {
+            continue;
+        };
+        let near = did_you_mean(check, known.iter().copied());
+        let near = near.map(|near| format!("{near} ")).unwrap_or_default();
+        bail!(
+            "the claim '{}' is required, but there is no check '{check}'; {near}name it with --check {check}=CMD or in counterfoil.toml",
+            claim.name
+        );
+    }
+    Ok(())
+}
+
 /// The folders and files of our own.
 struct Surroundings<'a> {
     state: &'a Path,
@@ -187,6 +232,10 @@ fn verify_claims(
             bail!("the check '{name}' has no command; use --check {name}=CMD");
         }
         config.checks.insert(name.clone(), Check::shell(line));
+    }
+    if !args.no_commands {
+        let known: Vec<&str> = config.checks.keys().map(String::as_str).collect();
+        refuse_missing_checks(&args.required, claims, &known)?;
     }
     let registry = input::registry(around.contracts)?;
     let contracts = move |id: &str| -> Option<Arc<Contract>> { registry.get(id).ok() };

@@ -1,10 +1,11 @@
 //! The command `counterfoil workflow`.
 
-use crate::cli::{GraphFormat, ListFormat, WorkflowCommand};
+use crate::cli::{GraphFormat, LintFormat, WorkflowCommand};
 use crate::exit::Exit;
+use crate::report::lint::LintFinding;
 use crate::report::project_checks;
 use crate::source::Source;
-use crate::{input, output, project, terminal};
+use crate::{input, output, project, render as formats, terminal};
 use anyhow::{Result, bail};
 use counterfoil_engine::config::Config;
 use counterfoil_flow::{Finding, Rejected, Workflow, graph, render};
@@ -27,7 +28,7 @@ pub(crate) fn run(command: &WorkflowCommand) -> Result<Exit> {
     }
 }
 
-fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result<Exit> {
+fn check(paths: &[PathBuf], contracts: &[PathBuf], format: LintFormat) -> Result<Exit> {
     let registry = input::registry(contracts)?;
     let config = project_config();
     let checks: Result<BTreeSet<&str>, String> = match &config {
@@ -36,8 +37,8 @@ fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result
     };
     let mut good = true;
     let mut reports = Vec::new();
-    for file in files {
-        let source = Source::find(file)?;
+    let mut all = Vec::new();
+    for source in sources(paths)? {
         let mut found = source.check(&registry)?;
         let mut warnings: Vec<String> = checks.as_ref().err().into_iter().cloned().collect();
         if let (Ok(workflow), Ok(checks)) = (&found, &checks) {
@@ -50,15 +51,17 @@ fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result
             }
         }
         good &= found.is_ok();
+        let findings: &[Finding] = found.as_ref().err().map_or(&[], |rejected| &rejected.findings);
         match format {
-            ListFormat::Json => {
-                let findings: &[Finding] =
-                    found.as_ref().err().map_or(&[], |rejected| &rejected.findings);
+            LintFormat::Json => {
                 reports.push(
                     json!({"file": source.display_name(), "ok": found.is_ok(), "findings": findings, "warnings": warnings}),
                 );
             }
-            ListFormat::Human => {
+            LintFormat::Sarif | LintFormat::Github => all.extend(findings.iter().map(|finding| {
+                LintFinding::from_finding(&source.display_file(&finding.file), finding)
+            })),
+            LintFormat::Human => {
                 output::write_stderr(&result_text(&source.display_name(), &found));
                 for warning in &warnings {
                     output::write_stderr(&format!("warning: {warning}\n"));
@@ -66,8 +69,11 @@ fn check(files: &[PathBuf], contracts: &[PathBuf], format: ListFormat) -> Result
             }
         }
     }
-    if format == ListFormat::Json {
-        output::write_json(&json!({"ok": good, "workflows": reports}))?;
+    match format {
+        LintFormat::Human => {}
+        LintFormat::Json => output::write_json(&json!({"ok": good, "workflows": reports}))?,
+        LintFormat::Sarif => output::write_json(&formats::sarif::lint(&all))?,
+        LintFormat::Github => output::write_stdout(&formats::github::lint(&all))?,
     }
     Ok(good.into())
 }
@@ -83,6 +89,24 @@ pub(super) fn project_config() -> Result<Config> {
     let repo = input::repository(None)?;
     let folder = project::config_folder(&repo).unwrap_or(repo);
     Ok(project::load_config(&folder)?)
+}
+
+/// The workflows at the given paths. In a folder, a file without a `workflow` key at its top is not
+/// one.
+fn sources(paths: &[PathBuf]) -> Result<Vec<Source>> {
+    let is_workflow = |text: &str| text.lines().any(|line| line.starts_with("workflow:"));
+    let mut sources = Vec::new();
+    for path in paths {
+        match Source::find_in_packs(path) {
+            Some(source) => sources.push(source),
+            None => {
+                for file in input::files_in(std::slice::from_ref(path), "workflow", is_workflow)? {
+                    sources.push(Source::find(&file)?);
+                }
+            }
+        }
+    }
+    Ok(sources)
 }
 
 fn result_text(name: &str, found: &Result<Workflow, Rejected>) -> String {

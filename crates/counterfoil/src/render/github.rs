@@ -1,8 +1,14 @@
 //! Workflow commands of GitHub Actions: annotations on the file.
 
 use super::claims::mismatch_line;
+use super::replay::difference_line;
 use crate::gate::{GatedClaim, Level};
+use crate::report::lint::LintFinding;
+use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::Report;
+use counterfoil_contract::claim::Verdict;
+use counterfoil_contract::diagnostic::Style;
+use counterfoil_engine::RunReport;
 use std::fmt::Write;
 
 /// A report as annotations.
@@ -40,6 +46,78 @@ pub(crate) fn claims(claims: &[GatedClaim], name: &str) -> String {
         let text = mismatch_line(&gated.claim);
         let (file, title) = (property(name), property(&title));
         let _ = writeln!(out, "::{command} file={file},title={title}::{}", message(&text));
+    }
+    out
+}
+
+/// Findings about contract and workflow files as annotations on these files.
+pub(crate) fn lint(findings: &[LintFinding]) -> String {
+    let mut out = String::new();
+    for finding in findings {
+        let mut properties = format!("file={}", property(&finding.file));
+        if let Some(position) = finding.position {
+            let _ = write!(properties, ",line={}", position.line);
+            if let Some(column) = position.column {
+                let _ = write!(properties, ",col={column}");
+            }
+        }
+        let title = property(&format!("{}: {}", finding.code, finding.title));
+        let hint =
+            if finding.hint.is_empty() { String::new() } else { format!(" ({})", finding.hint) };
+        let text = message(&format!("{}{hint}", finding.text()));
+        let _ = writeln!(out, "::error {properties},title={title}::{text}");
+    }
+    out
+}
+
+/// A run as annotations: attempts that failed, claims that do not hold, and how the run ended. In a
+/// run that is done, they are warnings: a later attempt corrected them.
+pub(crate) fn run(run: &RunReport) -> String {
+    let mut out = String::new();
+    let mut annotate = |command: &str, title: &str, text: &str| {
+        let (title, text) = (property(title), message(text));
+        let _ = writeln!(out, "::{command} title={title}::{text}");
+    };
+    let is_done = run.outcome == "done";
+    let serious = if is_done { "warning" } else { "error" };
+    for attempt in run.attempts.iter().chain(&run.commands) {
+        let name = format!("{} #{}", attempt.path.join("/"), attempt.n);
+        if let Some(outcome) = attempt.outcome.as_deref().filter(|outcome| *outcome != "accepted") {
+            annotate(serious, &format!("{name}: {outcome}"), &attempt.reason);
+        }
+        for claim in &attempt.claims {
+            let command = match claim.verdict {
+                Verdict::Verified => continue,
+                Verdict::Refuted | Verdict::Stale => serious,
+                Verdict::Unverifiable => "notice",
+            };
+            let title = format!("{name}: {} {}", claim.claim, claim.verdict.name());
+            annotate(command, &title, &mismatch_line(claim));
+        }
+    }
+    let command = match run.outcome.as_str() {
+        "done" | "waiting" => "notice",
+        _ => "error",
+    };
+    let text = if run.reason.is_empty() { &run.outcome } else { &run.reason };
+    annotate(command, &format!("{} {}: {}", run.workflow, run.run, run.outcome), text);
+    out
+}
+
+/// Replayed attempts as annotations: those that changed or cannot be replayed.
+pub(crate) fn replay(reports: &[ReplayReport]) -> String {
+    let mut out = String::new();
+    for report in reports {
+        let (title, text) = match &report.comparison {
+            Comparison::Changed { differences } if !report.updated => {
+                let lines = differences.iter().map(|one| difference_line(one, Style::default()));
+                ("changed", lines.collect::<Vec<_>>().join("\n"))
+            }
+            Comparison::Broken { problem } => ("broken", problem.clone()),
+            Comparison::Same | Comparison::New | Comparison::Changed { .. } => continue,
+        };
+        let title = property(&format!("{}: {title}", report.name));
+        let _ = writeln!(out, "::error title={title}::{}", message(&text));
     }
     out
 }

@@ -15,31 +15,41 @@ use quick_junit::{
 };
 use std::time::Duration;
 
-/// A validation report as a test suite with one test.
-pub(crate) fn validation(report: &Report, name: &str) -> Result<String, SerializeError> {
-    let status = if report.status == Status::Accepted {
-        TestCaseStatus::success()
-    } else {
-        let first = report.violations.first();
-        let message = first.map_or("not accepted", |violation| violation.message.as_str());
-        let code = first.map_or("absent", |violation| violation.code.as_str());
-        let lines: Vec<String> = report
-            .violations
-            .iter()
-            .map(|violation| {
-                let position = violation
-                    .span
-                    .map(|span| format!("{}:{}: ", span.line, span.column))
-                    .unwrap_or_default();
-                format!(
-                    "{position}{} {}: {} ({})",
-                    violation.code, violation.pointer, violation.message, violation.hint
-                )
-            })
-            .collect();
-        failure(code, message, &lines.join("\n"))
-    };
-    serialize("counterfoil", [case(&report.contract, name, status)])
+/// Reports on named texts as a test suite with one test for each.
+pub(crate) fn validation<'a>(
+    reports: impl IntoIterator<Item = (&'a str, &'a Report)>,
+) -> Result<String, SerializeError> {
+    let cases = reports.into_iter().map(|(name, report)| {
+        let status = if report.status == Status::Accepted {
+            TestCaseStatus::success()
+        } else {
+            rejection(report)
+        };
+        case(&report.contract, name, status)
+    });
+    serialize("counterfoil", cases)
+}
+
+/// The failure of a text without an accepted result.
+fn rejection(report: &Report) -> TestCaseStatus {
+    let first = report.violations.first();
+    let message = first.map_or("not accepted", |violation| violation.message.as_str());
+    let code = first.map_or("absent", |violation| violation.code.as_str());
+    let lines: Vec<String> = report
+        .violations
+        .iter()
+        .map(|violation| {
+            let position = violation
+                .span
+                .map(|span| format!("{}:{}: ", span.line, span.column))
+                .unwrap_or_default();
+            format!(
+                "{position}{} {}: {} ({})",
+                violation.code, violation.pointer, violation.message, violation.hint
+            )
+        })
+        .collect();
+    failure(code, message, &lines.join("\n"))
 }
 
 /// Claims as a test suite. A claim that cannot be verified, or does not make the job fail, is

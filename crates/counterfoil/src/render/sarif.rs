@@ -2,13 +2,21 @@
 
 use super::claims::mismatch_line;
 use crate::gate::{GatedClaim, Level};
+use crate::report::lint::LintFinding;
 use counterfoil_contract::{Code, Report, Violation};
 use serde_json::{Value, json};
 
-/// A report as a SARIF log.
-pub(crate) fn render(report: &Report, name: &str) -> Value {
-    let all = || report.violations.iter().chain(&report.warnings);
-    let mut codes: Vec<Code> = all().map(|violation| violation.code).collect();
+/// Reports on named texts of one contract as a SARIF log.
+pub(crate) fn validation<'a>(
+    reports: impl IntoIterator<Item = (&'a str, &'a Report)> + Clone,
+) -> Value {
+    let all = || {
+        reports.clone().into_iter().flat_map(|(name, report)| {
+            let all = report.violations.iter().chain(&report.warnings);
+            all.map(move |violation| (name, violation))
+        })
+    };
+    let mut codes: Vec<Code> = all().map(|(_, violation)| violation.code).collect();
     codes.sort_unstable();
     codes.dedup();
     let rules: Vec<Value> = codes
@@ -24,12 +32,22 @@ pub(crate) fn render(report: &Report, name: &str) -> Value {
         })
         .collect();
     let results: Vec<Value> = all()
-        .map(|violation| {
+        .map(|(name, violation)| {
             let index = codes.iter().position(|code| *code == violation.code).unwrap_or(0);
             result(violation, index, name)
         })
         .collect();
-    log(&rules, &results, &json!({"contract": report.contract, "status": report.status}))
+    let texts: Vec<(&str, &Report)> = reports.clone().into_iter().collect();
+    let properties = match texts.as_slice() {
+        [(_, report)] => json!({"contract": report.contract, "status": report.status}),
+        texts => {
+            let text =
+                |(file, report): &(&str, &Report)| json!({"file": file, "status": report.status});
+            let contract = texts.first().map(|(_, report)| &report.contract);
+            json!({"contract": contract, "texts": texts.iter().map(text).collect::<Vec<_>>()})
+        }
+    };
+    log(&rules, &results, &properties)
 }
 
 /// Claims as a SARIF log. Verified claims are not results.
@@ -67,6 +85,55 @@ pub(crate) fn claims(claims: &[GatedClaim], contract: &str, name: &str) -> Value
         })
         .collect();
     log(&rules, &results, &json!({"contract": contract, "status": "accepted"}))
+}
+
+/// Findings about contract and workflow files as a SARIF log.
+pub(crate) fn lint(findings: &[LintFinding]) -> Value {
+    let mut codes: Vec<(&str, &str, &str)> =
+        findings.iter().map(|finding| (finding.code, finding.title, finding.page)).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let rules: Vec<Value> = codes
+        .iter()
+        .map(|(code, title, page)| {
+            json!({
+                "id": code,
+                "shortDescription": {"text": title},
+                "fullDescription": {"text": title},
+                "help": {"text": format!("counterfoil explain {code}"), "markdown": page},
+                "defaultConfiguration": {"level": "error"},
+            })
+        })
+        .collect();
+    let results: Vec<Value> = findings
+        .iter()
+        .map(|finding| {
+            let mut physical = json!({"artifactLocation": {"uri": uri(&finding.file)}});
+            if let Some(position) = finding.position {
+                let mut region = json!({"startLine": position.line});
+                if let Some(column) = position.column {
+                    region["startColumn"] = json!(column);
+                }
+                if let Some((offset, length)) = position.bytes {
+                    region["byteOffset"] = json!(offset);
+                    region["byteLength"] = json!(length);
+                }
+                physical["region"] = region;
+            }
+            json!({
+                "ruleId": finding.code,
+                "ruleIndex": codes.iter().position(|(code, ..)| *code == finding.code).unwrap_or(0),
+                "level": "error",
+                "message": {"text": with_hint(&finding.text(), &finding.hint)},
+                "locations": [{"physicalLocation": physical}],
+            })
+        })
+        .collect();
+    log(&rules, &results, &json!({"ok": findings.is_empty()}))
+}
+
+fn with_hint(message: &str, hint: &str) -> String {
+    if hint.is_empty() { message.to_owned() } else { format!("{message} (hint: {hint})") }
 }
 
 fn rule_id(kind: &str) -> String {

@@ -298,7 +298,11 @@ fn a_batch_of_ten_thousand_lines_in_order() {
     lines.push_str("not json\n\n[1]\n");
     let path = file(&folder, "batch.jsonl", lines);
     let output = counterfoil().args(["check", "--batch", &path]).output();
-    assert_eq!(output.code, Some(1));
+    assert_eq!(output.code, Some(3), "lines that are not understood take precedence");
+    assert_eq!(
+        output.stderr,
+        "10002 lines: 4000 accepted, 0 rejected, 2000 absent, 4002 not understood\n"
+    );
     let results: Vec<Value> =
         output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(results.len(), 10_002);
@@ -316,6 +320,115 @@ fn a_batch_that_is_all_good_ends_with_zero() {
     let line = json!({"id": "a", "contract": QA, "text": GOOD}).to_string();
     let output = counterfoil().args(["check", "--batch", "-"]).write_stdin(line).output();
     assert_eq!(output.code, Some(0));
+}
+
+#[test]
+fn each_line_of_a_batch_is_answered_before_the_next_is_read() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+    let mut command = counterfoil();
+    command.args(["check", "--batch", "-", "--contract", QA]);
+    let piped = command.as_std().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = piped.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines();
+    // Without the flush, this would wait forever: the input stays open.
+    for (id, text, expected) in [(1, GOOD, "accepted"), (2, BAD, "rejected"), (3, "-", "absent")] {
+        writeln!(input, "{}", json!({"id": id, "text": text})).unwrap();
+        let answer: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+        assert_eq!((&answer["id"], &answer["status"]), (&json!(id), &json!(expected)));
+    }
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn a_batch_has_a_contract_for_all_lines_and_several_files() {
+    let folder = TempDir::new().unwrap();
+    let batch = |name: &str, lines: &[Value]| {
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        file(&folder, name, lines.join("\n"))
+    };
+    let first = batch("first.jsonl", &[json!({"id": 1, "text": GOOD})]);
+    let own =
+        json!({"id": 2, "schema": {"type": "object", "required": ["a"]}, "text": "{\"a\": 1}"});
+    let second = batch("second.jsonl", &[own, json!({"id": 3, "text": GOOD, "strict": true})]);
+    let run = |arguments: &[&str]| counterfoil().args(["check"]).args(arguments).output();
+    let all = run(&["--contract", QA, "--batch", &first, &second]);
+    assert_eq!(all.code, Some(0), "{}", all.stderr);
+    assert_eq!(all.stdout.lines().count(), 3);
+    assert_eq!(all.stderr, "3 lines: 3 accepted, 0 rejected, 0 absent, 0 not understood\n");
+    // A line without any contract is not understood, and says where it is.
+    let none = run(&["--batch", &first, "--batch", &second]);
+    assert_eq!(none.code, Some(3));
+    let line: Value = serde_json::from_str(none.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&line["status"], &line["file"], &line["line"]),
+        (&json!("error"), &json!(first), &json!(1))
+    );
+    assert!(line["message"].as_str().unwrap().contains("--contract"), "{line}");
+    // Settings of a schema do not apply to a contract that the line does not see.
+    let setting = batch("setting.jsonl", &[json!({"text": GOOD, "repair": "syntax"})]);
+    assert_eq!(run(&["--contract", QA, "--batch", &setting]).code, Some(3));
+    // Nothing is not a batch in which everything is accepted.
+    for empty in ["", "\n \n"] {
+        let output = counterfoil().args(["check", "--batch", "-"]).write_stdin(empty).output();
+        assert_eq!(output.code, Some(3));
+        assert!(output.stderr.contains("the batch is empty"), "{}", output.stderr);
+    }
+    // An option that all lines must heed is not dropped.
+    let repaired = batch("repaired.jsonl", &[json!({"text": "{'a': 1}"})]);
+    let schema = file(&folder, "schema.json", "{\"type\": \"object\"}");
+    let by_schema = ["--schema", &schema, "--repair", "syntax", "--batch", &repaired];
+    assert_eq!(run(&by_schema).code, Some(0));
+    assert_eq!(run(&[&["--strict"][..], &by_schema].concat()).code, Some(1));
+    assert_eq!(run(&["--batch", "no-such.jsonl"]).code, Some(2));
+}
+
+#[test]
+fn several_files_are_checked_at_once() {
+    let folder = TempDir::new().unwrap();
+    let good = file(&folder, "good.txt", GOOD);
+    let bad = file(&folder, "bad.txt", BAD);
+    let check = |format: &str| {
+        counterfoil()
+            .args(["check", &good, &bad, &good, "--contract", QA, "--format", format])
+            .output()
+    };
+    for format in ["human", "json", "sarif", "junit", "github"] {
+        assert_eq!(check(format).code, Some(1), "{format}");
+    }
+    let json = check("json");
+    let lines: Vec<Value> =
+        json.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let statuses: Vec<&Value> = lines.iter().map(|line| &line["status"]).collect();
+    assert_eq!(statuses, ["accepted", "rejected", "accepted"]);
+    assert_eq!(lines[1]["file"], json!(bad));
+    let sarif = check("sarif").json();
+    let run = &sarif["runs"][0];
+    assert_eq!(run["properties"]["texts"].as_array().unwrap().len(), 3);
+    let places = run["results"].as_array().unwrap().iter().map(|result| {
+        result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].as_str().unwrap()
+    });
+    assert!(places.clone().count() > 0 && places.into_iter().all(|uri| uri.ends_with("bad.txt")));
+    assert!(check("junit").stdout.contains("tests=\"3\" skipped=\"0\" failures=\"1\""));
+    let human = check("human");
+    assert_eq!(human.stdout.matches("dod_achieved").count(), 2, "{}", human.stdout);
+    let both = counterfoil().args(["check", &good, &good, "--contract", QA]).output();
+    assert_eq!(both.code, Some(0));
+}
+
+#[test]
+fn a_person_at_a_terminal_is_told_what_is_read() {
+    let run = |line: &str| {
+        let mut command = TestCommand::new("script");
+        command.args(["-qec", &format!("{PROGRAM} {line}"), "/dev/null"]);
+        command.write_stdin("\u{4}\u{4}").output().stdout
+    };
+    let shown = run(&format!("check --contract {QA}"));
+    assert!(shown.contains("reading the text from the terminal; end it with Ctrl-D"), "{shown}");
+    let shown = run("check --batch -");
+    assert!(shown.contains("reading one JSON object per line from the terminal"), "{shown}");
 }
 
 #[test]
@@ -464,6 +577,73 @@ fn lint_says_all_at_once() {
         assert_eq!(output.code, Some(1), "{text}");
         assert!(output.stderr.contains("C0401"), "{}", output.stderr);
     }
+}
+
+const GOOD_CONTRACT: &str = "contract: acme/good\nversion: 1\nfields: { ok: boolean }\n";
+const BAD_CONTRACT: &str = "contract: acme/bad\nversion: 1\nfields: { ok: boolean }\nrules:\n  - { id: a, check: result.okay }\n";
+
+#[test]
+fn lint_takes_folders_and_writes_what_ci_reads() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    file(&folder, "all/good.yaml", GOOD_CONTRACT);
+    file(&folder, "all/deeper/bad.yml", BAD_CONTRACT);
+    file(&folder, "all/package.json", "{\"name\": \"no contract\"}");
+    file(&folder, "none/notes.yaml", "a: 1\n");
+    let again = file(&folder, "again.yaml", GOOD_CONTRACT);
+    let lint =
+        |arguments: &[&str]| counterfoil().args(["contract", "lint"]).args(arguments).output();
+    let (all, none) = (at("all"), at("none"));
+    let human = lint(&[&all, &again]);
+    assert_eq!(human.code, Some(1));
+    assert!(human.stderr.contains("acme/good@1 is valid"), "{}", human.stderr);
+    assert!(human.stderr.contains("acme/good@1 is defined twice"), "{}", human.stderr);
+    let json = lint(&[&all, "--format", "json"]).json();
+    let rows = json["contracts"].as_array().unwrap();
+    assert_eq!((rows.len(), &json["ok"]), (2, &json!(false)));
+    assert_eq!(rows[0]["contract"], Value::Null);
+    assert_eq!(rows[0]["problems"][0]["place"], "rules[0].check");
+    assert_eq!(rows[1]["contract"], "acme/good@1");
+    let sarif = lint(&[&all, "--format", "sarif"]).json();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], rows[0]["problems"][0]["code"]);
+    let uri = &result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+    assert!(uri.as_str().unwrap().ends_with("all/deeper/bad.yml"), "{uri}");
+    let github = lint(&[&all, "--format", "github"]);
+    assert_eq!(github.code, Some(1));
+    assert!(github.stdout.starts_with("::error file="), "{}", github.stdout);
+    assert_eq!(github.stdout.lines().count(), 1, "{}", github.stdout);
+    // Nothing to check is no success.
+    let empty = lint(&[&none]);
+    assert_eq!(empty.code, Some(2));
+    assert!(empty.stderr.contains("there is no contract file in the folder"), "{}", empty.stderr);
+}
+
+#[test]
+fn workflows_are_checked_by_the_folder() {
+    let folder = TempDir::new().unwrap();
+    let good = "workflow: good\nversion: 1\nstart: done\nstates: { done: { end: done } }\n";
+    file(&folder, "flows/good.yaml", good);
+    file(&folder, "flows/deeper/bad.yaml", good.replace("start: done", "start: dne"));
+    file(&folder, "flows/contract.yaml", GOOD_CONTRACT);
+    let flows = folder.path().join("flows").display().to_string();
+    let check =
+        |arguments: &[&str]| counterfoil().args(["workflow", "check"]).args(arguments).output();
+    let json = check(&[&flows, "review-fix", "--format", "json"]);
+    assert_eq!(json.code, Some(1));
+    let json = json.json();
+    let rows = json["workflows"].as_array().unwrap();
+    let good: Vec<bool> = rows.iter().map(|row| row["ok"].as_bool().unwrap()).collect();
+    assert_eq!(good, [false, true, true]);
+    let github = check(&[&flows, "--format", "github"]).stdout;
+    assert!(
+        github.starts_with("::error file=") && github.contains("deeper/bad.yaml,line=3,col="),
+        "{github}"
+    );
+    let sarif = check(&[&flows, "--format", "sarif"]).json();
+    let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert!(place["artifactLocation"]["uri"].as_str().unwrap().ends_with("flows/deeper/bad.yaml"));
+    assert_eq!(place["region"]["startLine"], 3);
 }
 
 #[test]

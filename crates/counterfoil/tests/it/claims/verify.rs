@@ -356,12 +356,33 @@ fn questions_that_make_no_sense_are_refused_with_the_way_out() {
         with(&[], &["--require", "tests_pasing"]),
         with(&[], &["--check", "test="]),
         with(&[], &["--check", "test"]),
+        with(&[], &["--check", "tset=false"]),
     ];
     for case in &cases {
         assert!(case.contains("exit 2"), "{case}");
     }
     insta::assert_snapshot!("verify_usage", cases.join("\n"));
     assert!(!project.path("x").exists());
+}
+
+#[test]
+fn a_check_that_nothing_runs_and_one_that_is_not_there_are_errors() {
+    let project = worked_on();
+    project.write("answer.txt", TRUE);
+    let run = |more: &[&str]| project.snapshot_verbatim(&[&BASE[..], more].concat());
+    // Commands that a result names may be checks: any name will do, unless it is misspelled.
+    assert!(run(&["--check", "smoke=true"]).contains("exit 3"));
+    let without = CONTRACT.replace("  checks: { kind: commands, allow: ['test -e *'] }\n", "");
+    project.write("contracts/fix.yaml", without);
+    project.write("counterfoil.toml", "[checks]\ntests = \"true\"\n");
+    git(&project, &["commit", "-q", "-am", "without commands"]);
+    let unused = run(&["--check", "smoke=true"]);
+    assert!(unused.contains("runs the check 'smoke'; its claims run test"), "{unused}");
+    let missing = run(&["--require", "tests_passing"]);
+    assert!(missing.contains("there is no check 'test'; did you mean 'tests'?"), "{missing}");
+    assert!(unused.contains("exit 2") && missing.contains("exit 2"), "{unused}{missing}");
+    // What is named on the command line is there.
+    assert!(run(&["--require", "tests_passing", "--check", "test=true"]).contains("exit 0"));
 }
 
 #[test]

@@ -98,6 +98,8 @@ fn a_test_report_has_a_case_for_each_attempt_and_the_run() {
     );
     let arguments = ["run", "flow.yaml", "--agent", "script:script.yaml", "--format", "junit"];
     insta::assert_snapshot!("junit", project.snapshot(&arguments));
+    let arguments = ["run", "flow.yaml", "--agent", "script:script.yaml", "--format", "github"];
+    insta::assert_snapshot!("github", project.snapshot(&arguments));
 }
 
 #[test]

@@ -79,7 +79,9 @@ fn rows(all: &Commands) -> Vec<Row> {
     rows.extend(each("check", &[&[file.as_str()][..], &of_evil].concat(), None));
     rows.extend(each("check", &[&[EVIL][..], &of_evil].concat(), None));
     rows.extend(each("check", &["--contract", EVIL], Some(EVIL)));
+    rows.extend(each("check", &[&[file.as_str(), file.as_str()][..], &of_evil].concat(), None));
     rows.push(row("check", &["--batch", "batch.jsonl", "--contracts", "contracts"]));
+    rows.push(row("check", &[&["--batch", "batch.jsonl", "batch.jsonl"][..], &of_evil].concat()));
     rows.push(row("check", &["--contract", &bad]));
     rows.push(row("check", &["--contract", "a", "--contracts", "."]));
     rows.extend(each("contract list", &own, None));
@@ -92,11 +94,13 @@ fn rows(all: &Commands) -> Vec<Row> {
     rows.push(with_input("contract repair", &["acme/evil", own[0], own[1]], &reply(json!(EVIL))));
     rows.extend(each("contract diff", &["contracts/evil.yaml", "other/evil.yaml"], None));
     rows.extend(each("contract diff", &[&bad, EVIL], None));
-    rows.push(row("contract lint", &[&bad, "contracts/evil.yaml", EVIL, &file]));
+    rows.extend(each("contract lint", &[&bad, "contracts/evil.yaml", EVIL, &file], None));
+    rows.extend(each("contract lint", &["contracts", "."], None));
 
     // Workflows and packs.
     rows.extend(each("workflow check", &["flow.yaml", "bad.yaml", &named(".flow.yaml")], None));
     rows.extend(each("workflow check", &[EVIL], None));
+    rows.extend(each("workflow check", &["."], None));
     rows.extend(each("workflow graph", &["flow.yaml"], None));
     rows.extend(each("workflow graph", &["bad.yaml"], None));
     rows.extend(each("pack list", &[], None));

@@ -1,0 +1,72 @@
+//! Findings about contract and workflow files, in one form for all formats.
+
+use counterfoil_contract::Problem;
+use counterfoil_flow::Finding;
+
+/// A finding about a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LintFinding {
+    /// The stable code, its meaning and the page that explains it.
+    pub(crate) code: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) page: &'static str,
+    /// The file, relative to the current folder.
+    pub(crate) file: String,
+    pub(crate) position: Option<Position>,
+    /// The place in the definition, such as `rules[1].check`; empty for the whole.
+    pub(crate) place: String,
+    pub(crate) message: String,
+    pub(crate) hint: String,
+}
+
+/// Where a finding is in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) line: usize,
+    pub(crate) column: Option<usize>,
+    /// The first byte and the number of bytes.
+    pub(crate) bytes: Option<(usize, usize)>,
+}
+
+impl LintFinding {
+    /// A problem of a contract file.
+    pub(crate) fn from_problem(file: &str, problem: &Problem) -> Self {
+        Self {
+            code: problem.code.as_str(),
+            title: problem.code.title(),
+            page: problem.code.page(),
+            file: file.to_owned(),
+            position: problem.line.map(|line| Position { line, column: None, bytes: None }),
+            place: problem.place.clone(),
+            message: problem.message.clone(),
+            hint: problem.hint.clone(),
+        }
+    }
+
+    /// A finding about a file of a workflow.
+    pub(crate) fn from_finding(file: &str, finding: &Finding) -> Self {
+        Self {
+            code: finding.code.as_str(),
+            title: finding.code.title(),
+            page: finding.code.page(),
+            file: file.to_owned(),
+            position: finding.span.map(|span| Position {
+                line: span.line,
+                column: Some(span.column),
+                bytes: Some((span.start, span.end.saturating_sub(span.start))),
+            }),
+            place: String::new(),
+            message: finding.message.clone(),
+            hint: finding.hint.clone(),
+        }
+    }
+
+    /// The message, with the place if it has one.
+    pub(crate) fn text(&self) -> String {
+        if self.place.is_empty() {
+            self.message.clone()
+        } else {
+            format!("{}: {}", self.place, self.message)
+        }
+    }
+}
