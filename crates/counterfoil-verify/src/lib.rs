@@ -9,5 +9,6 @@ pub mod inventory;
 pub mod protect;
 mod read_file;
 mod relative_path;
+pub mod unfinished;
 pub mod workspace_diff;
 pub mod yaml;

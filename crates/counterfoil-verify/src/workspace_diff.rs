@@ -3,6 +3,7 @@
 use crate::claims::{EarlierFile, RunStart, Since, UnobservableError, WorkspaceView};
 use crate::inventory::{self, TestDelta};
 use crate::read_file::read_file;
+use crate::unfinished::{self, UnfinishedWork};
 use counterfoil_workspace::snapshot::{Changes, Snapshot, Snapshotter};
 use counterfoil_workspace::{Durability, save_json};
 use sha2::{Digest, Sha256};
@@ -173,6 +174,30 @@ impl WorkspaceDiff {
         unread.append(&mut delta.notes);
         delta.notes = unread;
         delta
+    }
+
+    /// What the changes left unfinished, at the last refresh.
+    pub fn unfinished_work(&self) -> UnfinishedWork {
+        let paths = self.changes.files.keys().map(PathBuf::as_path);
+        let paths: Vec<&Path> = paths.filter(|path| unfinished::is_source_file(path)).collect();
+        let mut unread = Vec::new();
+        let mut left = MAX_TEST_BYTES;
+        let files = paths.chunks(FILES_AT_ONCE).flat_map(|paths| {
+            if left == 0 {
+                return Vec::new();
+            }
+            let files = self.read_changed(paths, &mut unread);
+            let texts = files.iter().flat_map(|(_, before, after)| before.iter().chain(after));
+            left = left.saturating_sub(texts.map(Vec::len).sum());
+            files
+        });
+        let mut work = unfinished::added(files);
+        if left == 0 {
+            unread.push(format!("the changed source files exceed {} MiB", MAX_TEST_BYTES >> 20));
+        }
+        unread.append(&mut work.notes);
+        work.notes = unread;
+        work
     }
 
     /// Reads changed files before and now. Those that cannot be read are added to `unread`.

@@ -1,0 +1,249 @@
+//! Finds work that was left unfinished in changed source files: placeholders such as `todo!()`,
+//! functions without a body, comments that put work off, and tests that are skipped.
+//!
+//! Works on texts and reads no files; parsing is limited in time. What was there before the change,
+//! in any of the changed files, is not reported. Whether a body does what it should cannot be seen
+//! here: only a test shows that.
+
+mod bodies;
+mod comments;
+mod placeholders;
+
+use crate::inventory::parse::{self, Deadline, Language, line_number, node_text, walk};
+use crate::inventory::{self, TestState};
+use counterfoil_contract::text::display_path;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use strum::IntoStaticStr;
+use tree_sitter::Node;
+
+/// The maximum length of quoted code, in characters.
+const MAX_QUOTED: usize = 80;
+
+/// What is unfinished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, IntoStaticStr)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum UnfinishedKind {
+    /// Code that stands for what is not written: `todo!()`, `raise NotImplementedError`.
+    Placeholder,
+    /// A function without a body.
+    EmptyBody,
+    /// A comment that puts work off: TODO, FIXME, "for now".
+    Comment,
+    /// A test that does not run.
+    SkippedTest,
+}
+
+impl UnfinishedKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] =
+        [Self::Placeholder, Self::EmptyBody, Self::Comment, Self::SkippedTest];
+
+    /// The name in JSON and in reports.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A place where work was left unfinished.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Unfinished {
+    /// The file, relative to the folder.
+    pub file: PathBuf,
+    /// The line, counted from 1.
+    pub line: u32,
+    /// What is unfinished.
+    pub kind: UnfinishedKind,
+    /// The code or the comment, on one line and shortened.
+    pub text: String,
+    /// What identifies it before and after a change.
+    #[serde(skip)]
+    key: String,
+}
+
+/// What was left unfinished by a change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnfinishedWork {
+    /// The places, by file and line.
+    pub places: Vec<Unfinished>,
+    /// The files that could not be read or parsed, with the reasons.
+    pub notes: Vec<String>,
+}
+
+/// Whether a file is in a language in which unfinished work can be found, by its name.
+pub fn is_source_file(path: &Path) -> bool {
+    language(path).is_some()
+}
+
+fn language(path: &Path) -> Option<Language> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("go") => Some(Language::Go),
+        // Stubs describe types. Their functions have no bodies.
+        Some("pyi") => None,
+        _ if path.to_str().is_some_and(|path| path.ends_with(".d.ts")) => None,
+        _ => Language::from_path(path),
+    }
+}
+
+/// The unfinished places of a file, in the order of their lines.
+///
+/// # Errors
+///
+/// Why the file could not be parsed, as text.
+pub fn find(path: &Path, text: &[u8]) -> Result<Vec<Unfinished>, String> {
+    find_until(path, text, Deadline::after(Deadline::PER_FILE))
+}
+
+fn find_until(path: &Path, text: &[u8], deadline: Deadline) -> Result<Vec<Unfinished>, String> {
+    let Some(language) = language(path).filter(|_| !parse::is_binary(text)) else {
+        return Ok(Vec::new());
+    };
+    let tree =
+        parse::parse(language, text, deadline).map_err(|failure| failure.message().to_owned())?;
+    let file = File { path, text, language, is_test: is_test(language, path) };
+    let mut places = Vec::new();
+    walk(tree.root_node(), |node| {
+        if parse::is_comment(node) {
+            places.extend(comments::read(node, &file));
+            return false;
+        }
+        places.extend(placeholders::read(node, &file));
+        places.extend(bodies::read(node, &file));
+        true
+    });
+    for test in inventory::tests(path, text) {
+        if test.state == TestState::Skipped {
+            places.push(Unfinished {
+                file: path.to_owned(),
+                line: test.line,
+                kind: UnfinishedKind::SkippedTest,
+                text: quote(&test.name),
+                key: test.name,
+            });
+        }
+    }
+    places.sort();
+    Ok(places)
+}
+
+/// What a change left unfinished: what the files have now and did not have before. A place that only
+/// moved, within its file or to another one, is not new.
+pub fn added<'a, B: AsRef<[u8]>>(
+    files: impl Iterator<Item = (&'a Path, Option<B>, Option<B>)>,
+) -> UnfinishedWork {
+    let deadline = Deadline::after(Deadline::PER_STEP);
+    let mut known: HashMap<(UnfinishedKind, String), usize> = HashMap::new();
+    let mut now = Vec::new();
+    let mut work = UnfinishedWork::default();
+    for (path, before, after) in files {
+        let (before, after) =
+            (before.as_ref().map(AsRef::as_ref), after.as_ref().map(AsRef::as_ref));
+        if before == after {
+            continue;
+        }
+        // If what was there before cannot be read, everything counts as new, and that is noted.
+        for (text, is_now) in [(before, false), (after, true)] {
+            match find_until(path, text.unwrap_or_default(), deadline) {
+                Ok(places) if is_now => now.extend(places),
+                Ok(places) => {
+                    for place in places {
+                        *known.entry((place.kind, place.key)).or_default() += 1;
+                    }
+                }
+                Err(why) => work.notes.push(format!("{}: {why}", display_path(path))),
+            }
+        }
+    }
+    for place in now {
+        match known.get_mut(&(place.kind, place.key.clone())) {
+            Some(times @ 1..) => *times -= 1,
+            _ => work.places.push(place),
+        }
+    }
+    work.places.sort();
+    work
+}
+
+/// A parsed file.
+struct File<'s> {
+    path: &'s Path,
+    text: &'s [u8],
+    language: Language,
+    /// Whether it holds tests, by its name.
+    is_test: bool,
+}
+
+impl File<'_> {
+    fn text_of(&self, node: Node<'_>) -> &str {
+        node_text(node, self.text)
+    }
+
+    /// A place at a node. `within` makes equal places in different functions differ.
+    fn place(&self, kind: UnfinishedKind, node: Node<'_>, within: &str) -> Unfinished {
+        let text = quote(self.text_of(node));
+        Unfinished {
+            file: self.path.to_owned(),
+            line: line_number(node),
+            kind,
+            key: format!("{within}\u{0}{text}"),
+            text,
+        }
+    }
+}
+
+fn is_test(language: Language, path: &Path) -> bool {
+    match language {
+        Language::Rust => {
+            path.iter().any(|part| matches!(part.to_str(), Some("tests" | "benches" | "examples")))
+        }
+        Language::Go => {
+            path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("_test"))
+        }
+        _ => {
+            let in_tests = |part: &std::ffi::OsStr| {
+                matches!(part.to_str(), Some("tests" | "test" | "testing" | "__tests__"))
+            };
+            language.is_collected(path) || path.iter().any(in_tests)
+        }
+    }
+}
+
+/// A text on one line, shortened.
+fn quote(text: &str) -> String {
+    let start = text.get(..text.floor_char_boundary(8 * MAX_QUOTED)).unwrap_or(text);
+    let plain = start.split_whitespace().collect::<Vec<_>>().join(" ");
+    match plain.char_indices().nth(MAX_QUOTED) {
+        Some((end, _)) => format!("{}…", &plain[..end]),
+        None => plain,
+    }
+}
+
+/// The name of the nearest function around a node; empty outside of one.
+fn function_name<'s>(node: Node<'_>, file: &'s File<'_>) -> &'s str {
+    let mut above = node.parent();
+    while let Some(node) = above {
+        if let Some(name) = node.child_by_field_name("name")
+            && node.child_by_field_name("body").is_some()
+        {
+            return file.text_of(name);
+        }
+        above = node.parent();
+    }
+    ""
+}
+
+/// Whether a text says that something is not implemented.
+fn says_not_implemented(text: &str) -> bool {
+    let text = text.get(..text.floor_char_boundary(400)).unwrap_or(text).to_lowercase();
+    let text = text.trim_start_matches(|character: char| !character.is_alphanumeric());
+    ["not implemented", "not yet implemented", "unimplemented", "to be implemented", "implement me"]
+        .iter()
+        .any(|phrase| text.starts_with(phrase))
+        || text == "todo"
+        || text.strip_prefix("todo").is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+use super::*;
+
+/// The kinds and texts of what is found in a file.
+fn found(path: &str, text: &str) -> Vec<String> {
+    let places = find(Path::new(path), text.as_bytes()).unwrap();
+    places
+        .iter()
+        .map(|place| format!("{} {} {}", place.line, place.kind.name(), place.text))
+        .collect()
+}
+
+fn nothing(path: &str, text: &str) {
+    assert_eq!(found(path, text), Vec::<String>::new(), "{text}");
+}
+
+#[test]
+fn placeholders_of_rust() {
+    let text = "fn a() -> u8 {\n    todo!()\n}\nfn b() {\n    std::unimplemented!(\"later\")\n}\nfn c() { vec![1, todo!()]; }\nfn d() { panic!(\"not implemented\") }\n";
+    assert_eq!(
+        found("src/a.rs", text),
+        [
+            "2 placeholder todo!()",
+            "5 placeholder std::unimplemented!(\"later\")",
+            "7 placeholder todo",
+            "8 placeholder panic!(\"not implemented\")",
+        ]
+    );
+    nothing(
+        "src/a.rs",
+        "fn a() { let todo = 1; print!(\"todo!() {todo}\"); panic!(\"no such file\") }\n",
+    );
+}
+
+#[test]
+fn placeholders_of_python() {
+    assert_eq!(
+        found("a.py", "def f(x):\n    \"\"\"Adds.\"\"\"\n    raise NotImplementedError\n"),
+        ["3 placeholder raise NotImplementedError"]
+    );
+    assert_eq!(
+        found("a.py", "class A:\n    def f(self):\n        raise NotImplementedError()\n").len(),
+        1
+    );
+    // Methods that are to be overridden, and cases that are not supported.
+    nothing(
+        "a.py",
+        "import abc\nclass A(abc.ABC):\n    def f(self):\n        raise NotImplementedError\n",
+    );
+    nothing(
+        "a.py",
+        "class A:\n    def f(self):\n        raise NotImplementedError\nclass B(A):\n    def f(self):\n        return 1\n",
+    );
+    nothing("a.py", "def f(x):\n    if x:\n        raise NotImplementedError\n    return x\n");
+    nothing(
+        "a.py",
+        "def f(x):\n    raise NotImplementedError(f\"{x} is not supported on Windows\")\n",
+    );
+}
+
+#[test]
+fn placeholders_of_javascript_and_go() {
+    let thrown = "function f() {\n  throw new Error('Not implemented yet');\n}\n";
+    assert_eq!(found("a.js", thrown), ["2 placeholder throw new Error('Not implemented yet');"]);
+    assert_eq!(
+        found("a.ts", "export const f = (): number => { throw new Error(`TODO: f`); };\n").len(),
+        1
+    );
+    nothing("a.js", "function f(x) {\n  throw new Error('todos are missing');\n}\n");
+    let panics = "package a\n\nfunc f() int {\n\tpanic(\"not implemented\")\n}\n";
+    assert_eq!(found("a.go", panics), ["4 placeholder panic(\"not implemented\")"]);
+    nothing("a.go", "package a\n\nfunc f() int {\n\tpanic(\"unreachable\")\n}\n");
+}
+
+#[test]
+fn functions_without_a_body() {
+    assert_eq!(
+        found("src/a.rs", "pub fn save(path: &str) {}\n"),
+        ["1 empty-body pub fn save(path: &str) {}"]
+    );
+    assert_eq!(found("src/a.rs", "impl A {\n    fn save(&self) {\n    }\n}\n").len(), 1);
+    assert_eq!(found("a.py", "def save(path):\n    pass\n").len(), 1);
+    assert_eq!(found("a.js", "export function save(path) {\n}\n").len(), 1);
+    assert_eq!(found("a.go", "package a\n\nfunc Save(path string) {\n}\n").len(), 1);
+    // What is meant to do nothing.
+    for text in [
+        "impl Drop for A {\n    fn drop(&mut self) {}\n}\n",
+        "trait A {\n    fn hook(&self) {}\n}\n",
+        "fn ignore(_path: &str) {}\n",
+        "fn main() {}\n",
+        "fn save() {\n    // Nothing is kept.\n}\n",
+        "#[no_mangle]\nfn a() {}\n",
+        "#[cfg(test)]\nmod tests {\n    fn a() {}\n}\n",
+        "fn outer() { fn inner() {} inner(); }\n",
+        "#[cfg(windows)]\nmod counters {\n    pub fn count() {}\n}\n",
+    ] {
+        nothing("src/a.rs", text);
+    }
+    nothing("tests/a.rs", "fn helper() {}\n");
+    for text in [
+        "def save(path):\n    \"\"\"Does nothing here.\"\"\"\n",
+        "class A(B):\n    def hook(self):\n        pass\n",
+        "@overload\ndef f(x): ...\n",
+        "def save(path):\n    pass  # nothing is kept\n",
+        "def outer():\n    def inner():\n        pass\n    return inner\n",
+        "if TYPE_CHECKING:\n    def f(x: int) -> bool: ...\n",
+        "try:\n    import fast\nexcept ImportError:\n    def speed_up(): pass\n",
+    ] {
+        nothing("a.py", text);
+    }
+    nothing("a.pyi", "def f(x): ...\n");
+    for text in [
+        "const f = () => {};\n",
+        "function noop() {}\n",
+        "class A {\n  hook() {}\n}\n",
+        "function A() {}\n",
+        "export function ignore(_value) {}\n",
+    ] {
+        nothing("a.js", text);
+    }
+    nothing("a.go", "package a\n\nfunc (a A) isNode() {}\n\nfunc init() {}\n");
+}
+
+#[test]
+fn comments_that_put_work_off() {
+    for comment in [
+        "// TODO: handle errors",
+        "// FIXME",
+        "/// TODO(someone) document",
+        "// todo: later",
+        "/* This only reads the first page for now. */",
+        "// In a real implementation, this would\n// call the service",
+    ] {
+        assert_eq!(
+            found("src/a.rs", &format!("{comment}\nfn a() -> u8 {{ 1 }}\n")).len(),
+            1,
+            "{comment}"
+        );
+    }
+    for comment in [
+        "// Handles mastodon",
+        "// the list of todos",
+        "// TODOS_PATH names it",
+        "// for nowhere",
+        "// wait for no one",
+    ] {
+        nothing("src/a.rs", &format!("{comment}\nfn a() -> u8 {{ 1 }}\n"));
+    }
+    nothing("src/a.rs", "fn a() -> &'static str { \"TODO: for now\" }\n");
+    assert_eq!(
+        found("a.py", "x = 1  # just a stub for now\n"),
+        ["1 comment # just a stub for now"]
+    );
+}
+
+#[test]
+fn tests_that_do_not_run() {
+    assert_eq!(
+        found("src/a.rs", "#[test]\n#[ignore]\nfn works() {\n    assert!(f());\n}\n"),
+        ["3 skipped-test works"]
+    );
+    let text = "import pytest\n\n@pytest.mark.skip\ndef test_it():\n    assert f()\n";
+    assert_eq!(found("test_a.py", text), ["4 skipped-test test_it"]);
+}
+
+#[test]
+fn only_what_is_new_counts() {
+    let old = "// TODO: one\nfn a() { todo!() }\n";
+    let new = "fn b() { todo!() }\n\n// TODO: one\nfn a() { todo!() }\n// FIXME: two\n";
+    let path = Path::new("src/a.rs");
+    let work = added([(path, Some(old), Some(new))].into_iter());
+    let lines: Vec<(u32, &str)> =
+        work.places.iter().map(|place| (place.line, place.kind.name())).collect();
+    assert_eq!(lines, [(1, "placeholder"), (5, "comment")]);
+    // What moves to another file is not new.
+    let moved = [(path, Some(old), None), (Path::new("src/b.rs"), None, Some(old))];
+    assert_eq!(added(moved.into_iter()), UnfinishedWork::default());
+    // A second one of the same kind is.
+    let twice = [(path, Some(old), Some("// TODO: one\nfn a() { todo!() }\n// TODO: one\n"))];
+    assert_eq!(added(twice.into_iter()).places.len(), 1);
+}
+
+#[test]
+fn what_cannot_be_parsed_is_noted() {
+    let large = vec![b' '; inventory::MAX_BYTES + 1];
+    let path = Path::new("src/a.rs");
+    let work = added([(path, None, Some(large))].into_iter());
+    assert_eq!(work.notes, ["src/a.rs: it is longer than 2 MiB"]);
+    nothing("src/a.rs", "fn ( { \u{0} TODO");
+    nothing("README.md", "TODO");
+}
