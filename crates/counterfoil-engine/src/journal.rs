@@ -244,6 +244,12 @@ impl Journal {
         self.writer()?.ask_blocking(work::SendMessage { run, at, kind, body })
     }
 
+    /// A code with the key of this journal for something that was made from a run, in hex. Without
+    /// the key nobody can compute it. None if the journal has no key, or it is not available.
+    pub fn seal(&self, run: &str, content: &[u8]) -> Option<String> {
+        self.inner.authenticity.own().seal(run, content).map(hex::encode)
+    }
+
     /// The state folder.
     pub fn folder(&self) -> &Path {
         &self.inner.folder

@@ -14,6 +14,7 @@ mod error;
 mod fs_files;
 pub mod journal;
 pub mod ledger;
+pub mod receipt;
 mod run_inputs;
 mod run_report;
 pub mod visits;

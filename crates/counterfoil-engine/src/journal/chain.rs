@@ -99,6 +99,16 @@ impl Digests<'_> {
         })
     }
 
+    /// The seal of a receipt of a run; none without a key.
+    pub(super) fn seal(self, run: &str, content: &[u8]) -> Option<Digest> {
+        self.is_keyed().then(|| {
+            let mut hash = self.start(b"", b"receipt");
+            hash.sized(run.as_bytes());
+            hash.add(content);
+            hash.half()
+        })
+    }
+
     /// The code of the first columns of a row; none without a key.
     pub(super) fn row(self, row: &Row<'_>, columns: usize) -> rusqlite::Result<Option<Digest>> {
         if !self.is_keyed() {
