@@ -1,6 +1,7 @@
 //! Drives one run: it passes facts to `turn`, records the events in one transaction, and then
 //! starts the work. All decisions are made by `turn`.
 
+mod step_log;
 mod tasks;
 
 pub(crate) use tasks::works_in;
@@ -22,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use step_log::StepLog;
 use tasks::{ActiveTasks, DriverMessage};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -167,6 +169,7 @@ impl RunDriver {
         let mut snapshot = self.run_state.seq;
         let mut requested = StopRequest::None;
         let mut is_first = true;
+        let mut log = StepLog::new(&self.journal, &self.run_state);
         loop {
             let mut consumed = Vec::new();
             if is_first || facts.is_empty() {
@@ -184,6 +187,7 @@ impl RunDriver {
                 return Err(journal::Error::from(error).into());
             }
             for (event, at) in &turned.events {
+                log.on_event(event, &self.run_state);
                 self.observer.on_event(event, *at, &self.run_state);
                 if let Event::AttemptEnded(ended) = event {
                     tasks.stops.remove(&ended.attempt);
@@ -198,7 +202,8 @@ impl RunDriver {
                 Self::queue_workspace_op(op, tasks);
             }
             for start in turned.attempts {
-                self.start_attempt(start, tasks);
+                let span = log.span(&start.attempt, &self.run_state);
+                self.start_attempt(start, tasks, span);
             }
             for attempt in &turned.stops {
                 let stop = if requested == StopRequest::Immediate {

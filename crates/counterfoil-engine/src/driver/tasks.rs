@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 /// A message from a task to the driver.
 pub(super) enum DriverMessage {
@@ -89,7 +90,12 @@ impl RunDriver {
         });
     }
 
-    pub(super) fn start_attempt(&self, start: AttemptRequest, tasks: &mut ActiveTasks) {
+    pub(super) fn start_attempt(
+        &self,
+        start: AttemptRequest,
+        tasks: &mut ActiveTasks,
+        span: tracing::Span,
+    ) {
         let (stop, stopped) = watch::channel(StopRequest::None);
         tasks.stops.insert(start.attempt.clone(), stop);
         let handle: Arc<dyn AttemptContext> = Arc::new(LocalAttemptContext {
@@ -105,9 +111,8 @@ impl RunDriver {
             CompletionGuard { attempt: start.attempt.clone(), sender: Some(tasks.sender.clone()) };
         let request = PerformRequest { start, budget_left: self.budget_left() };
         let worker = tasks.worker.clone();
-        tasks.handles.spawn(async move {
-            guard.complete(perform(request, worker, handle).await);
-        });
+        let attempt = async move { guard.complete(perform(request, worker, handle).await) };
+        tasks.handles.spawn(attempt.instrument(span));
     }
 
     /// The remaining budget of the run. The time budget is checked by `turn`.
