@@ -13,6 +13,7 @@ mod contained;
 mod help;
 mod mcp;
 mod packs;
+mod receipts;
 mod recordings;
 mod runs;
 mod scaffold;
@@ -23,6 +24,9 @@ pub(crate) use contained::ContainedArgs;
 pub(crate) use help::command;
 pub(crate) use mcp::McpArgs;
 pub(crate) use packs::{DemoArgs, PackArgs, PackCommand};
+pub(crate) use receipts::{
+    ReceiptArgs, ReceiptCommand, ReceiptFormat, VerifyReceiptArgs, WriteReceiptArgs,
+};
 pub(crate) use recordings::{ExportArgs, ReplayArgs};
 pub(crate) use runs::{
     AnswerArgs, CleanArgs, GraphFormat, ResumeArgs, RunArgs, RunFormat, RunRef, RunsArgs, ShowArgs,
@@ -35,11 +39,24 @@ pub(crate) use setup::{DoctorArgs, HookArgs, HookCheckArgs, HookCommand, InitArg
 #[derive(Debug, Parser)]
 #[command(name = "counterfoil", version, propagate_version = true, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 success (accepted, additive, valid, done), 1 failure, 2 usage error, 3 a claim failed or a batch is malformed; for runs also 4 waiting, 5 agent failure, 6 attempts or budget exhausted, 7 blocked, 8 a review that requests changes, 9 the state folder was destroyed or altered, 124 timeout, 130 cancelled.\nSet COUNTERFOIL_LOG=warn to log structured events to stderr, and NO_COLOR=1 to disable colours."
+    after_help = "Exit codes: 0 success (accepted, additive, valid, done), 1 failure, 2 usage error, 3 a claim failed or a batch is malformed; for runs also 4 waiting, 5 agent failure, 6 attempts or budget exhausted, 7 blocked, 8 a review that requests changes, 9 the state folder was destroyed or altered, 124 timeout, 130 cancelled.\nSet COUNTERFOIL_LOG=info to log structured events to stderr, or warn for rejections and problems only, and NO_COLOR=1 to disable colours."
 )]
 pub(crate) struct Cli {
+    /// How the log on stderr is written; what is logged is set by `COUNTERFOIL_LOG` [default: json, if
+    /// `COUNTERFOIL_LOG` is set]
+    #[arg(long, value_enum, global = true, value_name = "FORMAT")]
+    pub(crate) log_format: Option<LogFormat>,
+
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// One JSON object per line; messages for people are such lines, too
+    Json,
+    /// Lines of text
+    Text,
 }
 
 const VERIFY: &str = "\
@@ -146,6 +163,8 @@ pub(crate) enum Command {
     Clean(CleanArgs),
     /// Export the transcripts of a run as a recording, with secrets redacted
     Export(ExportArgs),
+    /// Write the receipt of a run: what was asked, changed, claimed, checked and spent
+    Receipt(ReceiptArgs),
     /// Replay recordings and transcripts, and report what changed
     #[command(long_about = REPLAY)]
     Replay(ReplayArgs),
@@ -221,6 +240,10 @@ impl Command {
             Self::Undo(args) => &args.location.repo,
             Self::Clean(args) => &args.location.repo,
             Self::Export(args) => &args.location.repo,
+            Self::Receipt(ReceiptArgs { command: Some(ReceiptCommand::Verify(args)), .. }) => {
+                &args.location.repo
+            }
+            Self::Receipt(ReceiptArgs { write, .. }) => &write.location.repo,
             Self::Claims(ClaimsArgs { command: ClaimsCommand::Stats(args) }) => &args.location.repo,
             Self::Verify(args) => &args.repo,
             Self::Mcp(args) => &args.location.repo,

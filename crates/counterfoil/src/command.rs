@@ -17,6 +17,7 @@ pub(crate) mod init;
 pub(crate) mod mcp;
 pub(crate) mod new;
 pub(crate) mod pack;
+pub(crate) mod receipt;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod runs;

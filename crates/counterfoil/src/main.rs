@@ -11,6 +11,7 @@ mod hint;
 mod hook;
 mod init;
 mod input;
+mod log;
 mod mcp;
 mod notify;
 mod output;
@@ -38,11 +39,12 @@ use std::path::Path;
 fn main() -> std::process::ExitCode {
     output::write_panics();
     survive_file_limit();
-    log_to_stderr();
     clap_complete::CompleteEnv::with_factory(completion::command)
         .var(completion::VARIABLE)
         .complete();
     let cli = parse_arguments();
+    let repo = cli.command.project().and_then(|project| project.given);
+    log::start(cli.log_format, repo, matches!(cli.command, Command::Hook(_)));
     command::watch::watch_children();
     warn_about_old_names(&cli.command);
     let outcome = match cli.command {
@@ -59,6 +61,7 @@ fn main() -> std::process::ExitCode {
         Command::Undo(args) => command::undo::run(&args),
         Command::Clean(args) => command::clean::run(&args),
         Command::Export(args) => command::export::run(&args),
+        Command::Receipt(args) => command::receipt::run(&args),
         Command::Replay(args) => command::replay::run(&args),
         Command::Claims(args) => command::claims::run(&args.command),
         Command::Verify(args) => command::verify::run(&args),
@@ -136,16 +139,5 @@ fn warn_about_old_names(command: &Command) {
     let current = std::env::current_dir().ok().filter(|_| repo.is_none());
     if let Some(warning) = project::old_names_warning(current.as_deref().unwrap_or(&folder)) {
         output::write_stderr(&format!("warning: {warning}\n"));
-    }
-}
-
-/// Logs structured events to stderr as JSON lines if `COUNTERFOIL_LOG` is set.
-fn log_to_stderr() {
-    if let Ok(filter) = std::env::var("COUNTERFOIL_LOG") {
-        let _ = tracing_subscriber::fmt()
-            .json()
-            .with_writer(output::json_stderr)
-            .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
-            .try_init();
     }
 }

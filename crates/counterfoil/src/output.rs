@@ -15,6 +15,7 @@ use serde::Serialize;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 use std::time::Duration;
 use supports_color::Stream;
 use terminal_size::{Height, Width};
@@ -56,11 +57,6 @@ pub(crate) fn json_stdout() -> JsonWriter<std::io::Stdout> {
     JsonWriter(std::io::stdout())
 }
 
-/// A writer of JSON to stderr, for the log.
-pub(crate) fn json_stderr() -> JsonWriter<std::io::Stderr> {
-    JsonWriter(std::io::stderr())
-}
-
 /// A writer that escapes JSON. Each call gets whole characters.
 pub(crate) struct JsonWriter<W>(W);
 
@@ -91,8 +87,25 @@ fn write_escaped(text: &str) -> Result<()> {
 
 /// Writes a message to stderr.
 pub(crate) fn write_stderr(text: &str) {
-    let mut out = std::io::stderr().lock();
-    let _ = out.write_all(terminal::finish(text).as_bytes());
+    let text = terminal::finish(text);
+    match MESSAGE_FORM.get() {
+        Some(_) if text.trim().is_empty() => {}
+        Some(form) => write_log(&form(&text)),
+        None => write_log(&text),
+    }
+}
+
+/// The form of messages in a log of which they are a part.
+static MESSAGE_FORM: OnceLock<fn(&str) -> String> = OnceLock::new();
+
+/// Writes messages in another form from now on, without colours and live lines.
+pub(crate) fn write_messages_as(form: fn(&str) -> String) {
+    let _ = MESSAGE_FORM.set(form);
+}
+
+/// Writes lines of a log to stderr. They are escaped already.
+pub(crate) fn write_log(lines: &str) {
+    let _ = std::io::stderr().lock().write_all(lines.as_bytes());
 }
 
 /// Writes what clap answers instead of parsed arguments: help to stdout, an error to stderr. An
@@ -119,9 +132,9 @@ pub(crate) fn stdout_height() -> usize {
     size.map_or(DEFAULT_HEIGHT, |(_, height)| usize::from(height.0))
 }
 
-/// Whether stderr is a terminal.
+/// Whether stderr is a terminal on which lines may be drawn.
 pub(crate) fn stderr_is_terminal() -> bool {
-    std::io::stderr().is_terminal()
+    MESSAGE_FORM.get().is_none() && std::io::stderr().is_terminal()
 }
 
 /// Writes the message of a panic to stderr, with the stack if `RUST_BACKTRACE` asks for it.
@@ -166,7 +179,8 @@ pub(crate) fn write_error(error: &anyhow::Error) {
 /// The style for stderr.
 pub(crate) fn stderr_style() -> Style {
     let width = terminal_size::terminal_size_of(std::io::stderr());
-    stream_style(Stream::Stderr, std::io::stderr().is_terminal(), width)
+    let style = stream_style(Stream::Stderr, std::io::stderr().is_terminal(), width);
+    Style { color: style.color && MESSAGE_FORM.get().is_none(), ..style }
 }
 
 /// The style for stdout.

@@ -15,6 +15,7 @@ mod lines;
 mod overview;
 pub(crate) mod pack;
 mod pulse;
+pub(crate) mod receipt;
 pub(crate) mod replay;
 mod run_list;
 mod run_summary;

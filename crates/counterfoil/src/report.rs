@@ -7,5 +7,6 @@ pub(crate) mod lint;
 pub(crate) mod overview;
 pub(crate) mod pack;
 pub(crate) mod project_checks;
+pub(crate) mod receipt;
 pub(crate) mod replay;
 pub(crate) mod run;

@@ -90,14 +90,15 @@ pub(crate) enum StatsFormat {
 
 const VERIFY_HELP: &str = "\
 Exit codes: 0 no claim failed, 1 the text has no valid result, 2 usage error (unknown contract, revision or repository), 3 a claim \
-failed.
+failed, or work is unfinished (--strict).
 
 Without --require, every refuted claim fails, regardless of its policy in the contract; unverifiable claims are listed and do not \
 fail. With --require, only the named claims can fail, and each of them must be verified: a stale, unverifiable or missing claim \
-fails.
+fails. With --strict, unfinished work fails, too.
 
 Examples:
   counterfoil verify answer.txt --contract acme/fix --base origin/main
+  counterfoil verify answer.txt --contract acme/fix --base origin/main --strict
   counterfoil verify answer.txt --contract acme/fix --base HEAD~1 --check test='cargo test' --require tests_passing
   agent -p \"$PROMPT\" | counterfoil verify --contract acme/fix --base HEAD --format github";
 
@@ -136,6 +137,11 @@ pub(crate) struct VerifyArgs {
     /// as it is now. Otherwise it is also run as it was at the base. Can be repeated
     #[arg(long = "may-change", value_name = "PATH")]
     pub(crate) may_change: Vec<String>,
+
+    /// Also fail if the changes leave work unfinished: placeholders, functions without a body, comments
+    /// that put work off (TODO, FIXME, "for now") and skipped tests that were not there at the base
+    #[arg(long)]
+    pub(crate) strict: bool,
 
     /// Run no commands; claims that need one are unverifiable
     #[arg(long)]

@@ -7,11 +7,11 @@ use std::fmt::Write;
 /// The commands by task, in the order in which people meet them. A test compares them with the commands
 /// that there are.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Start", &["demo", "init", "doctor"]),
+    ("Start", &["demo", "new", "init", "doctor"]),
     ("Run workflows", &["run", "resume", "answer", "cancel"]),
-    ("Look at runs", &["runs", "show", "claims", "undo", "clean"]),
+    ("Look at runs", &["runs", "show", "claims", "receipt", "undo", "clean"]),
     ("Check results without a run", &["check", "verify", "replay", "export"]),
-    ("Contracts, workflows and packs", &["contract", "workflow", "pack", "explain"]),
+    ("Contracts, workflows and packs", &["contract", "workflow", "pack", "schema", "explain"]),
     ("Connect agents and shells", &["mcp", "hook", "completions", "man"]),
 ];
 

@@ -119,7 +119,9 @@ fn by_schema(args: &CheckArgs, path: &Path) -> Result<Contract> {
 fn print_reports(format: Format, reports: &[(String, Report)]) -> Result<()> {
     let named = || reports.iter().map(|(name, report)| (name.as_str(), report));
     match format {
-        Format::Sarif => output::write_json(&render::sarif::validation(named())),
+        Format::Sarif => {
+            output::write_json(&render::sarif::validation(&named().collect::<Vec<_>>()))
+        }
         Format::Junit => output::write_xml(&render::junit::validation(named())?),
         Format::Json | Format::Github | Format::Human => {
             let mut lines = String::new();
@@ -150,7 +152,7 @@ pub(super) fn print_report(
 ) -> Result<()> {
     match format {
         Format::Json => output::write_json(report),
-        Format::Sarif => output::write_json(&render::sarif::validation([(name, report)])),
+        Format::Sarif => output::write_json(&render::sarif::validation(&[(name, report)])),
         Format::Junit => output::write_xml(&render::junit::validation([(name, report)])?),
         Format::Github => output::write_stdout(&render::github::render(report, name)),
         Format::Human => {

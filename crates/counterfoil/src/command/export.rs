@@ -100,7 +100,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
 
 /// The redactor for the usual kinds of secrets, the patterns of the project, and the values of
 /// environment variables.
-fn redactor(location: &StateLocation, ran_in: &Path) -> Result<Redactor> {
+pub(super) fn redactor(location: &StateLocation, ran_in: &Path) -> Result<Redactor> {
     let state = state_folder::of(location)?;
     let repo = state_folder::repository_of_run(location, &state, &ran_in.to_string_lossy())?;
     let config = Config::load(&repo, &repo)?;

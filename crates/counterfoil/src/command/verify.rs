@@ -16,6 +16,8 @@ use counterfoil_process::contain::Launcher;
 use counterfoil_verify::baseline::{ConfigNotice, EarlierFiles, RevisionBaseline};
 use counterfoil_verify::claims::{Check, CommitsBefore, StartWords, VerifyContext, verify};
 use counterfoil_verify::protect::WriteRules;
+use counterfoil_verify::unfinished::UnfinishedWork;
+use counterfoil_verify::workspace_diff::WorkspaceDiff;
 use counterfoil_workspace::git::repository_top;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -49,25 +51,39 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     let (report, text) = super::check::check_bytes(&contract, contract.policy(), &bytes);
     if !report.is_accepted() {
         match args.format {
-            Format::Json => print_json(args, &report, &[], &[])?,
+            Format::Json => print_json(args, &report, &[], &[], None)?,
             format => super::check::print_report(format, &contract, &report, &name, &text)?,
         }
         return Ok(Exit::Failure);
     }
     let mut notes: Vec<String> = base.notes().iter().cloned().chain(note).collect();
     let surroundings = Surroundings { state: &state, own_files: &own_files, contracts: &folders };
+    let unfinished = args.strict.then(|| unfinished_work(base.diff()));
+    notes.extend(
+        unfinished
+            .iter()
+            .flat_map(|work| &work.notes)
+            .map(|note| format!("whether work is unfinished is not known: {note}")),
+    );
     let verified =
         verify_claims(args, &contract, &claims, &report, &mut base, &surroundings, &mut notes)?;
     let Some(verified) = verified else { return Ok(Exit::Cancelled) };
     let gated = gate(verified, &claims, &args.required);
+    let places = unfinished.as_ref().map_or(&[][..], |work| &work.places);
     match args.format {
-        Format::Json => print_json(args, &report, &gated, &notes)?,
+        Format::Json => print_json(args, &report, &gated, &notes, unfinished.as_ref())?,
         Format::Sarif => {
-            let log = render::sarif::claims(&gated, &report.contract, &name);
+            let log = render::sarif::claims(&gated, &report.contract, &name, places);
             output::write_json(&log)?;
         }
-        Format::Junit => output::write_xml(&render::junit::claims(&gated, &report.contract)?)?,
-        Format::Github => output::write_stdout(&render::github::claims(&gated, &name))?,
+        Format::Junit => {
+            let suite = render::junit::claims(&gated, &report.contract, unfinished.as_ref());
+            output::write_xml(&suite?)?;
+        }
+        Format::Github => {
+            let claims = render::github::claims(&gated, &name);
+            output::write_stdout(&(claims + &render::github::unfinished(places)))?;
+        }
         Format::Human => {
             for note in &notes {
                 output::write_stderr(&format!("note: {note}\n"));
@@ -78,9 +94,22 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
                 &args.base,
                 output::stdout_line_style(),
             ))?;
+            if let Some(work) = &unfinished {
+                output::write_stdout(&render::claims::unfinished(work))?;
+            }
         }
     }
-    Ok(if gated.iter().any(|gated| gated.counts) { Exit::Claim } else { Exit::Success })
+    let failed = gated.iter().any(|gated| gated.counts) || !places.is_empty();
+    Ok(if failed { Exit::Claim } else { Exit::Success })
+}
+
+/// What the changes since the base left unfinished. Checks may change files, so it comes before them.
+fn unfinished_work(diff: &mut WorkspaceDiff) -> UnfinishedWork {
+    diff.refresh();
+    match diff.unobservable_reason() {
+        Some(reason) => UnfinishedWork { notes: vec![reason], ..UnfinishedWork::default() },
+        None => diff.unfinished_work(),
+    }
 }
 
 /// The contracts as they were at the base: an agent that changes them would choose what it claims.
@@ -289,7 +318,7 @@ fn verify_claims(
 }
 
 /// Waits for SIGINT, SIGTERM or SIGHUP. If signal handlers cannot be installed, it never returns.
-async fn stop_signal() {
+pub(super) async fn stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
     let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = kinds.map(signal) else {
@@ -308,6 +337,7 @@ fn print_json(
     report: &Report,
     gated: &[GatedClaim],
     notes: &[String],
+    unfinished: Option<&UnfinishedWork>,
 ) -> Result<()> {
     let mut object = serde_json::to_value(report)?;
     let summary = Totals::from_claims(gated.iter().map(|gated| &gated.claim));
@@ -315,5 +345,8 @@ fn print_json(
     object["claims"] = serde_json::to_value(gated)?;
     object["summary"] = serde_json::to_value(summary)?;
     object["notes"] = json!(notes);
+    if let Some(work) = unfinished {
+        object["unfinished"] = json!(work.places);
+    }
     output::write_json(&object)
 }

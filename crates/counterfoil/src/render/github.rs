@@ -8,7 +8,9 @@ use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::Report;
 use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::text::display_path;
 use counterfoil_engine::RunReport;
+use counterfoil_verify::unfinished::Unfinished;
 use std::fmt::Write;
 
 /// A report as annotations.
@@ -46,6 +48,18 @@ pub(crate) fn claims(claims: &[GatedClaim], name: &str) -> String {
         let text = mismatch_line(&gated.claim);
         let (file, title) = (property(name), property(&title));
         let _ = writeln!(out, "::{command} file={file},title={title}::{}", message(&text));
+    }
+    out
+}
+
+/// Unfinished work as annotations on the files.
+pub(crate) fn unfinished(places: &[Unfinished]) -> String {
+    let mut out = String::new();
+    for place in places {
+        let file = property(&display_path(&place.file));
+        let title = property(&format!("unfinished: {}", place.kind.name()));
+        let text = message(&place.text);
+        let _ = writeln!(out, "::error file={file},line={},title={title}::{text}", place.line);
     }
     out
 }

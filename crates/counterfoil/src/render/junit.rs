@@ -1,15 +1,16 @@
 //! `JUnit` XML, as CI systems read it.
 
-use super::claims::{evidence, mismatch_line, totals as totals_line};
+use super::claims::{evidence, mismatch_line, totals as totals_line, unfinished_line};
 use super::replay::difference_line;
 use crate::gate::{GatedClaim, Level};
 use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_contract::text::{Form, escape_control, neutralize};
+use counterfoil_contract::text::{Form, escape_control, neutralize, pluralize};
 use counterfoil_contract::{Report, Status};
 use counterfoil_engine::ledger::Entry;
 use counterfoil_flow::Cause;
+use counterfoil_verify::unfinished::UnfinishedWork;
 use quick_junit::{
     NonSuccessKind, Report as JunitReport, SerializeError, TestCase, TestCaseStatus, TestSuite,
 };
@@ -53,8 +54,12 @@ fn rejection(report: &Report) -> TestCaseStatus {
 }
 
 /// Claims as a test suite. A claim that cannot be verified, or does not make the job fail, is
-/// skipped rather than passed.
-pub(crate) fn claims(claims: &[GatedClaim], contract: &str) -> Result<String, SerializeError> {
+/// skipped rather than passed. If unfinished work was looked for, that is a test, too.
+pub(crate) fn claims(
+    claims: &[GatedClaim],
+    contract: &str,
+    unfinished: Option<&UnfinishedWork>,
+) -> Result<String, SerializeError> {
     let cases = claims.iter().map(|gated| {
         let claim = &gated.claim;
         let (verdict, message) = (claim.verdict.name(), mismatch_line(claim));
@@ -65,7 +70,15 @@ pub(crate) fn claims(claims: &[GatedClaim], contract: &str) -> Result<String, Se
         };
         case(contract, &claim.claim, status)
     });
-    serialize("counterfoil", cases)
+    let complete = unfinished.map(|work| {
+        let lines: Vec<String> = work.places.iter().map(unfinished_line).collect();
+        let status = match lines.len() {
+            0 => TestCaseStatus::success(),
+            places => failure("unfinished", &pluralize(places, "place"), &lines.join("\n")),
+        };
+        case(contract, "complete", status)
+    });
+    serialize("counterfoil", cases.chain(complete))
 }
 
 /// A run as a test suite: its attempts, its claims, and the run itself. A claim that is not verified

@@ -3,17 +3,17 @@
 use super::claims::mismatch_line;
 use crate::gate::{GatedClaim, Level};
 use crate::report::lint::LintFinding;
+use counterfoil_contract::text::display_path;
 use counterfoil_contract::{Code, Report, Violation};
+use counterfoil_verify::unfinished::{Unfinished, UnfinishedKind};
 use serde_json::{Value, json};
 
 /// Reports on named texts of one contract as a SARIF log.
-pub(crate) fn validation<'a>(
-    reports: impl IntoIterator<Item = (&'a str, &'a Report)> + Clone,
-) -> Value {
+pub(crate) fn validation(texts: &[(&str, &Report)]) -> Value {
     let all = || {
-        reports.clone().into_iter().flat_map(|(name, report)| {
+        texts.iter().flat_map(|(name, report)| {
             let all = report.violations.iter().chain(&report.warnings);
-            all.map(move |violation| (name, violation))
+            all.map(move |violation| (*name, violation))
         })
     };
     let mut codes: Vec<Code> = all().map(|(_, violation)| violation.code).collect();
@@ -37,8 +37,7 @@ pub(crate) fn validation<'a>(
             result(violation, index, name)
         })
         .collect();
-    let texts: Vec<(&str, &Report)> = reports.clone().into_iter().collect();
-    let properties = match texts.as_slice() {
+    let properties = match texts {
         [(_, report)] => json!({"contract": report.contract, "status": report.status}),
         texts => {
             let text =
@@ -51,16 +50,36 @@ pub(crate) fn validation<'a>(
 }
 
 /// Claims as a SARIF log. Verified claims are not results.
-pub(crate) fn claims(claims: &[GatedClaim], contract: &str, name: &str) -> Value {
+pub(crate) fn claims(
+    claims: &[GatedClaim],
+    contract: &str,
+    name: &str,
+    unfinished: &[Unfinished],
+) -> Value {
     let mut kinds: Vec<String> = claims.iter().map(GatedClaim::kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let rules: Vec<Value> = kinds
-        .iter()
-        .map(
-            |kind| json!({"id": rule_id(kind), "shortDescription": {"text": format!("a claim of kind {kind}")}}),
-        )
-        .collect();
+    let claim_rules = kinds.iter().map(
+        |kind| json!({"id": rule_id(kind), "shortDescription": {"text": format!("a claim of kind {kind}")}}),
+    );
+    let work_rules = UnfinishedKind::ALL.iter().filter(|_| !unfinished.is_empty()).map(|kind| {
+        let text = format!("unfinished work: {}", kind.name());
+        json!({"id": format!("unfinished/{}", kind.name()), "shortDescription": {"text": text}})
+    });
+    let rules: Vec<Value> = claim_rules.chain(work_rules).collect();
+    let places = unfinished.iter().map(|place| {
+        let index = UnfinishedKind::ALL.iter().position(|kind| *kind == place.kind);
+        json!({
+            "ruleId": format!("unfinished/{}", place.kind.name()),
+            "ruleIndex": kinds.len() + index.unwrap_or(0),
+            "level": "error",
+            "message": {"text": place.text},
+            "locations": [{"physicalLocation": {
+                "artifactLocation": {"uri": uri(&display_path(&place.file))},
+                "region": {"startLine": place.line},
+            }}],
+        })
+    });
     let results: Vec<Value> = claims
         .iter()
         .filter_map(|gated| {
@@ -83,6 +102,7 @@ pub(crate) fn claims(claims: &[GatedClaim], contract: &str, name: &str) -> Value
                 "properties": {"claimed": claim.claimed, "observed": claim.observed, "evidence": claim.evidence},
             }))
         })
+        .chain(places)
         .collect();
     log(&rules, &results, &json!({"contract": contract, "status": "accepted"}))
 }

@@ -386,6 +386,51 @@ fn a_check_that_nothing_runs_and_one_that_is_not_there_are_errors() {
 }
 
 #[test]
+fn unfinished_work_fails_in_strict_mode_only() {
+    let project = worked_on();
+    project.write("src/a.rs", "// TODO: \u{1b}[2J later\nfn a() -> u8 {\n    todo!()\n}\n");
+    project.write("passes", "");
+    project.write("answer.txt", r#"{"files_changed": ["src/a.rs", "new.txt", "passes"]}"#);
+    let run = |more: &[&str]| project.run(&[&BASE[..], more].concat());
+    let lax = run(&["--format", "json"]);
+    assert_eq!(lax.code, Some(0), "{}{}", lax.stdout, lax.stderr);
+    assert!(lax.json().get("unfinished").is_none(), "it is off by default");
+    let strict = run(&["--strict", "--format", "json"]);
+    assert_eq!(strict.code, Some(3), "{}", strict.stderr);
+    let report = strict.json();
+    let places = report["unfinished"].as_array().unwrap();
+    let kinds: Vec<String> =
+        places.iter().map(|place| format!("{} {}", place["line"], place["kind"])).collect();
+    assert_eq!(kinds, ["1 \"comment\"", "3 \"placeholder\""]);
+    let human = run(&["--strict"]).stdout;
+    assert!(human.contains("unfinished: 2 places\n  src/a.rs:1: comment: // TODO:"), "{human}");
+    let github = run(&["--strict", "--format", "github"]).stdout;
+    assert!(
+        github.contains("::error file=src/a.rs,line=3,title=unfinished%3A placeholder::todo!()"),
+        "{github}"
+    );
+    let sarif = run(&["--strict", "--format", "sarif"]).json();
+    let result = &sarif["runs"][0]["results"][1];
+    assert_eq!(result["ruleId"], "unfinished/placeholder");
+    let rules = sarif["runs"][0]["tool"]["driver"]["rules"].as_array().unwrap();
+    let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+    assert_eq!(rules[index]["id"], result["ruleId"]);
+    let junit = run(&["--strict", "--format", "junit"]).stdout;
+    assert!(junit.contains("name=\"complete\"") && junit.contains("failures=\"1\""), "{junit}");
+    // What was there at the base is not the agent's.
+    git(&project, &["add", "."]);
+    git(&project, &["commit", "-q", "-m", "unfinished"]);
+    project.write(
+        "src/a.rs",
+        "fn b() {\n    b();\n}\n\n// TODO: \u{1b}[2J later\nfn a() -> u8 {\n    todo!()\n}\n",
+    );
+    project.write("answer.txt", r#"{"files_changed": ["src/a.rs"]}"#);
+    let unchanged = run(&["--strict"]);
+    assert_eq!(unchanged.code, Some(0), "{}", unchanged.stdout);
+    assert!(unchanged.stdout.contains("no unfinished work was added"), "{}", unchanged.stdout);
+}
+
+#[test]
 fn outside_of_a_repository_there_is_nothing_to_compare_with() {
     let project = TestProject::new(PROGRAM);
     project.write("answer.txt", TRUE);

@@ -79,7 +79,9 @@ fn rows(all: &Commands) -> Vec<Row> {
     rows.extend(each("check", &[&[file.as_str()][..], &of_evil].concat(), None));
     rows.extend(each("check", &[&[EVIL][..], &of_evil].concat(), None));
     rows.extend(each("check", &["--contract", EVIL], Some(EVIL)));
-    rows.extend(each("check", &[&[file.as_str(), file.as_str()][..], &of_evil].concat(), None));
+    let several = each("check", &[&[file.as_str(), file.as_str()][..], &of_evil].concat(), None);
+    // With `json`, each file is a document of its own.
+    rows.extend(several.into_iter().filter(|row| !row.arguments.iter().any(|word| word == "json")));
     rows.push(row("check", &["--batch", "batch.jsonl", "--contracts", "contracts"]));
     rows.push(row("check", &[&["--batch", "batch.jsonl", "batch.jsonl"][..], &of_evil].concat()));
     rows.push(row("check", &["--contract", &bad]));
@@ -148,12 +150,20 @@ fn rows(all: &Commands) -> Vec<Row> {
     rows.extend(each("replay", &["../recording"], None));
     rows.extend(each("replay", &[&file, "--contract", "acme/evil", own[0], own[1]], None));
     rows.extend(each("replay", &[EVIL], None));
+    for format in ["files", "json", "markdown"] {
+        rows.push(row("receipt", &["last", "--format", format]));
+    }
+    rows.push(row("receipt", &[EVIL, "--output", EVIL]));
+    rows.extend(each("receipt verify", &[EVIL], None));
+    rows.extend(each("receipt verify", &["-"], Some(&forged_receipt())));
+    rows.extend(each("receipt verify", &["-", "--rerun"], Some(&forged_receipt())));
     rows.push(row("cancel", &["last"]));
     rows.push(row("cancel", &[EVIL]));
 
     // Claims.
     let base = ["--base", "HEAD", "--contract", "acme/evil", "--contracts", "contracts"];
     rows.extend(each("verify", &[&["reply.txt"][..], &base].concat(), None));
+    rows.extend(each("verify", &[&["reply.txt", "--strict"][..], &base].concat(), None));
     rows.extend(each("verify", &base, Some(&reply(json!(EVIL)))));
     rows.extend(each(
         "verify",
@@ -246,6 +256,17 @@ fn rows(all: &Commands) -> Vec<Row> {
         rows.push(row(command, &[EVIL, EVIL, EVIL, EVIL, EVIL, "--format", EVIL]));
     }
     rows
+}
+
+/// A receipt that somebody wrote by hand.
+fn forged_receipt() -> String {
+    let link = json!({"seq": 1, "at": 0, "kind": EVIL, "sha256": EVIL, "link": EVIL});
+    json!({
+        "receipt": 1, "run": EVIL, "sha256": EVIL, "seal": EVIL,
+        "journal": {"bundle": EVIL, "links": [link], "head": EVIL},
+        "checks": [{"name": EVIL, "path": [EVIL], "status": "passed", "command": EVIL}],
+    })
+    .to_string()
 }
 
 /// Whether a character must not be printed.

@@ -1,0 +1,107 @@
+//! The command `counterfoil receipt`.
+
+mod changes;
+mod verify;
+
+use crate::cli::{ReceiptArgs, ReceiptCommand, ReceiptFormat, StateLocation, WriteReceiptArgs};
+use crate::exit::Exit;
+use crate::{output, render, state_folder};
+use anyhow::{Context, Result};
+use counterfoil_agents::redact::{RedactionLevel, Redactor};
+use counterfoil_contract::text::{Form, display_path, neutralize};
+use counterfoil_engine::Engine;
+use counterfoil_engine::receipt::{EventChain, Receipt, content_digest};
+use counterfoil_flow::Bundle;
+use counterfoil_workspace::atomic_write;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+pub(crate) fn run(args: &ReceiptArgs) -> Result<Exit> {
+    match &args.command {
+        Some(ReceiptCommand::Verify(args)) => verify::run(args),
+        None => write(&args.write),
+    }
+}
+
+fn write(args: &WriteReceiptArgs) -> Result<Exit> {
+    let state = state_folder::of(&args.location)?;
+    state_folder::require_runs(&state)?;
+    let engine = state_folder::open_to_read(&state)?;
+    let run = engine.journal().resolve(&args.run)?;
+    let receipt = document(&engine, &state, &args.location, &run)?;
+    match args.format {
+        ReceiptFormat::Json => output::write_json(&receipt)?,
+        ReceiptFormat::Markdown => output::write_stdout(&render::receipt::markdown(&receipt))?,
+        ReceiptFormat::Files => {
+            let json = serde_json::to_string_pretty(&receipt)? + "\n";
+            let page = render::receipt::page(&receipt)?;
+            let file = |extension: &str| args.output.join(format!("receipt-{run}.{extension}"));
+            for (path, text) in
+                [(file("html"), page.as_str()), (file("json"), &neutralize(&json, Form::Json))]
+            {
+                atomic_write(&path, text.as_bytes())
+                    .with_context(|| format!("cannot write {}", display_path(&path)))?;
+                output::write_stdout(&format!("{}\n", display_path(&path)))?;
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
+
+/// The receipt of a run as a JSON document, redacted, with its digest and its seal.
+fn document(engine: &Engine, state: &Path, location: &StateLocation, run: &str) -> Result<Value> {
+    let chain = chain(engine, run)?;
+    let run_state = engine.run_state(run)?;
+    let bundle = Bundle::from_bytes(&engine.journal().bundle(&run_state.bundle)?)?;
+    let entries = engine.ledger(run)?.entries();
+    let report = engine.report(run)?;
+    let mut receipt = Receipt::new(&report, &run_state, entries, &bundle.contracts, chain.clone());
+    let repo = state_folder::repository_of_run(location, state, &run_state.repo)?;
+    changes::add(&mut receipt, &repo, state);
+    let mut redactor = super::export::redactor(location, Path::new(&run_state.repo))?;
+    let mut document = redacted(receipt, &mut redactor)?;
+    // The digests are no secrets, and must not be taken for any.
+    document["journal"] = serde_json::to_value(&chain)?;
+    let digest = content_digest(&document);
+    document["seal"] = json!(engine.journal().seal(run, digest.as_bytes()));
+    document["sha256"] = json!(digest);
+    Ok(document)
+}
+
+/// The chain of the events in the journal, whose own digests are checked.
+fn chain(engine: &Engine, run: &str) -> Result<EventChain> {
+    let info = engine.journal().run(run)?;
+    let mut chain = EventChain::new(run, &info.bundle);
+    engine.journal().visit(run, 1, |event| {
+        chain.add(&event);
+        ControlFlow::Continue(())
+    })?;
+    Ok(chain)
+}
+
+/// A receipt without secrets. All of it is read first, so that a secret that is recognised in one
+/// place is redacted in all.
+fn redacted(mut receipt: Receipt, redactor: &mut Redactor) -> Result<Value> {
+    receipt.redacted = true;
+    let all = serde_json::to_vec(&receipt)?;
+    redactor.learn(&all);
+    // Texts of several lines are also read as they are: the lines of a key belong together.
+    let diffs = receipt.commits.iter_mut().map(|commit| &mut commit.diff);
+    let outputs = receipt.checks.iter_mut().map(|check| &mut check.report.output);
+    let evidence = receipt.claims.iter_mut().flat_map(|entry| &mut entry.claim.evidence);
+    let mut texts: Vec<&mut String> = diffs
+        .chain([&mut receipt.changes.diff])
+        .chain(outputs)
+        .chain(evidence.map(|evidence| &mut evidence.output))
+        .collect();
+    for text in &texts {
+        redactor.learn(text.as_bytes());
+    }
+    for text in &mut texts {
+        **text = redactor.redact_text(text, RedactionLevel::Full);
+    }
+    let all = serde_json::to_vec(&receipt)?;
+    let redacted = redactor.redact_bytes(&all, RedactionLevel::Full);
+    Ok(serde_json::from_slice(&redacted.context("the receipt is not text")?)?)
+}

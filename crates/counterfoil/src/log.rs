@@ -1,0 +1,150 @@
+//! The structured log on stderr. Everything in it is redacted as in `counterfoil export`: what an
+//! agent returned may quote a key.
+//!
+//! A log of JSON lines consists of nothing else: what is said to people is a line of it, too.
+
+use crate::cli::LogFormat;
+use crate::{input, output};
+use counterfoil_agents::redact::{PatternError, RedactionLevel, Redactor};
+use counterfoil_contract::text::{Form, neutralize};
+use counterfoil_engine::config::Config;
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use tracing_subscriber::EnvFilter;
+
+/// The variable that says what is logged.
+const VARIABLE: &str = "COUNTERFOIL_LOG";
+/// What is logged if only a format is given.
+const DEFAULT_FILTER: &str = "info";
+
+/// What takes secrets out of the log.
+static REDACTOR: OnceLock<Mutex<Redactor>> = OnceLock::new();
+
+/// Starts the log, if it is asked for. `keeps_messages` is for commands whose stderr a program reads:
+/// what they say there stays as it is.
+pub(crate) fn start(format: Option<LogFormat>, repo: Option<&Path>, keeps_messages: bool) {
+    let filter = std::env::var(VARIABLE).ok().filter(|filter| !filter.is_empty());
+    let filter = match (filter, format) {
+        (None, None) => return,
+        (Some(filter), _) => filter,
+        (None, Some(_)) => DEFAULT_FILTER.to_owned(),
+    };
+    // Without redaction there is no log.
+    let Ok(redactor) = redactor(repo) else { return };
+    let _ = REDACTOR.set(Mutex::new(redactor));
+    let log = tracing_subscriber::fmt().with_ansi(false).with_env_filter(EnvFilter::new(filter));
+    let _ = match format.unwrap_or(LogFormat::Json) {
+        LogFormat::Json => {
+            if !keeps_messages {
+                output::write_messages_as(message_line);
+            }
+            log.json().with_span_list(false).with_writer(|| EventWriter(json_line)).try_init()
+        }
+        LogFormat::Text => log.with_writer(|| EventWriter(text_line)).try_init(),
+    };
+}
+
+/// What takes out the usual kinds of secrets, those of the environment, and those of the project as
+/// far as its settings can be read.
+fn redactor(repo: Option<&Path>) -> Result<Redactor, PatternError> {
+    let config = input::repository(repo).ok().and_then(|repo| Config::load(&repo, &repo).ok());
+    let config = config.unwrap_or_default();
+    let mut redactor = Redactor::new(&config.redact).or_else(|_| Redactor::new(&[]))?;
+    let named = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    redactor.learn_variables(std::env::vars_os().filter_map(named));
+    for settings in config.agents.named.values() {
+        redactor.learn_variables(settings.env.clone());
+    }
+    Ok(redactor)
+}
+
+/// A text without secrets.
+fn redacted(text: &str) -> String {
+    match REDACTOR.get() {
+        Some(redactor) => {
+            let mut redactor = redactor.lock().unwrap_or_else(PoisonError::into_inner);
+            redactor.redact_text(text, RedactionLevel::Full)
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// Writes events. The subscriber passes each of them as a whole.
+struct EventWriter(fn(&str) -> String);
+
+impl Write for EventWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        output::write_log(&self.0(&String::from_utf8_lossy(bytes)));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An event as a line of JSON.
+fn json_line(event: &str) -> String {
+    let Ok(mut event) = serde_json::from_str::<Value>(event) else {
+        return message_line(event);
+    };
+    complete(&mut event);
+    neutralize(&redacted(&event.to_string()), Form::Json).into_owned() + "\n"
+}
+
+/// Leaves out fields that say nothing, and names the agent of the attempt where an event does not.
+fn complete(event: &mut Value) {
+    let agent = event.pointer("/span/agent").cloned();
+    let Some(fields) = event.get_mut("fields").and_then(Value::as_object_mut) else { return };
+    let had_agent = fields.contains_key("agent");
+    fields.retain(|_, value| value.as_str() != Some(""));
+    if had_agent && !fields.contains_key("agent") {
+        fields.extend(agent.map(|agent| ("agent".to_owned(), agent)));
+    }
+}
+
+/// An event as a line of text.
+fn text_line(event: &str) -> String {
+    neutralize(&redacted(event.trim_end()), Form::Line).into_owned() + "\n"
+}
+
+/// A message for people as a line of JSON.
+fn message_line(text: &str) -> String {
+    let mut line = Map::new();
+    line.insert("timestamp".to_owned(), json!(jiff::Timestamp::now().to_string()));
+    line.insert("level".to_owned(), json!("INFO"));
+    line.insert("fields".to_owned(), json!({"message": redacted(text.trim_end())}));
+    line.insert("target".to_owned(), json!("counterfoil::message"));
+    neutralize(&Value::Object(line).to_string(), Form::Json).into_owned() + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_names_the_agent_of_its_attempt_and_nothing_empty() {
+        let mut event = json!({
+            "fields": {"message": "result not accepted", "agent": "", "stage": ""},
+            "span": {"name": "attempt", "agent": "coder"},
+        });
+        complete(&mut event);
+        assert_eq!(event["fields"], json!({"message": "result not accepted", "agent": "coder"}));
+        let mut event = json!({"fields": {"message": "result not accepted", "agent": ""}});
+        complete(&mut event);
+        assert_eq!(event["fields"], json!({"message": "result not accepted"}));
+    }
+
+    #[test]
+    fn a_line_of_the_log_is_one_line() {
+        assert_eq!(text_line("INFO a\nINFO b\u{1b}[2J\n"), "INFO a\\nINFO b\\u{1b}[2J\n");
+        let line = message_line("a\nb\u{202e}\n");
+        assert_eq!(line.lines().count(), 1);
+        let parsed: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(parsed["fields"]["message"], "a\nb\u{202e}");
+    }
+}

@@ -1,0 +1,136 @@
+//! Receipts as a page, as a comment for a pull request, and what was found out about one.
+//!
+//! A receipt is full of text that agents wrote. In the page, the template escapes every value. In
+//! Markdown, all of it stands in code, where nothing has a meaning: no markup, link or mention.
+
+mod markdown;
+
+pub(crate) use markdown::markdown;
+
+use crate::report::receipt::{Comparison, ReceiptVerification};
+use counterfoil_contract::text::{Form, escape_control, neutralize};
+use jiff::Timestamp;
+use minijinja::{AutoEscape, Environment, Error, Value as Data};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The receipt of a run as one HTML page, without scripts and without anything to load.
+pub(crate) fn page(receipt: &Value) -> Result<String, Error> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_filter("time", |at: i64| time(at));
+    environment.add_filter("duration", |ms: u64| super::duration(ms));
+    environment.add_filter("text", |value: Data| plain(&value));
+    let page = environment.render_str(include_str!("receipt/page.html"), data(receipt))?;
+    Ok(page)
+}
+
+/// A value for the template, with every unsafe character in its visible form. Numbers of any size are
+/// not what serde passes on as numbers.
+fn data(value: &Value) -> Data {
+    let visible = |text: &str| neutralize(text, Form::Text).into_owned();
+    match value {
+        Value::Null => Data::from(()),
+        Value::Bool(flag) => Data::from(*flag),
+        Value::String(text) => Data::from(visible(text)),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(int), _) => Data::from(int),
+            (None, Some(float)) => Data::from(float),
+            (None, None) => Data::from(number.to_string()),
+        },
+        Value::Array(items) => Data::from(items.iter().map(data).collect::<Vec<_>>()),
+        Value::Object(members) => {
+            let member = |(name, member): (&String, &Value)| (visible(name), data(member));
+            Data::from(members.iter().map(member).collect::<BTreeMap<String, Data>>())
+        }
+    }
+}
+
+/// A text as it is, everything else as JSON.
+fn plain(value: &Data) -> String {
+    match value.as_str() {
+        Some(text) => text.to_owned(),
+        None => serde_json::to_value(value)
+            .and_then(|value| serde_json::to_string_pretty(&value))
+            .unwrap_or_default(),
+    }
+}
+
+/// A time in milliseconds since 1970.
+fn time(at: i64) -> String {
+    let at =
+        Timestamp::from_millisecond(at).map(|at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
+    at.unwrap_or_else(|_| "unknown".to_owned())
+}
+
+/// What was found out about a receipt.
+pub(crate) fn verification(found: &ReceiptVerification) -> String {
+    let mut out = String::new();
+    for finding in &found.findings {
+        let detail = escape_control(&finding.detail);
+        let _ = writeln!(out, "{:<8} {:<8} {detail}", finding.what, word(finding.result));
+    }
+    for check in &found.checks {
+        let tree = match check.same_tree {
+            Some(true) => " (on the same tree)",
+            Some(false) => " (on another tree)",
+            None => "",
+        };
+        let (name, detail) = (escape_control(&check.name), escape_control(&check.detail));
+        let _ = writeln!(out, "check    {:<8} {name}: {detail}{tree}", word(check.result));
+    }
+    let verdict = match (found.ok, found.genuine) {
+        (false, _) => "does not agree",
+        (true, true) => "genuine",
+        (true, false) => "consistent, but whether it is genuine is not known",
+    };
+    let _ = writeln!(out, "receipt of run {}: {verdict}", escape_control(&found.run));
+    out
+}
+
+fn word(result: Comparison) -> &'static str {
+    match result {
+        Comparison::Agrees => "ok",
+        Comparison::Differs => "DIFFERS",
+        Comparison::Unknown => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn nothing_of_an_agent_is_markup_in_the_page() {
+        let evil = "</pre><script>alert(1)</script>\u{202e}\u{1b}[2J\"'&";
+        let mut receipt = json!({
+            "run": "r", "workflow": evil, "outcome": evil, "cause": null, "reason": evil,
+            "started_at": 0, "updated_at": 1000, "made_by": "counterfoil",
+            "asked": {"inputs": {evil: evil}, "agents": {evil: {"spec": evil}}, "base": evil},
+            "steps": [{"path": [evil], "n": 1, "agent": evil, "contract": evil, "outcome": evil,
+                "reason": evil, "repairs_asked": 0, "value": {evil: [evil]}, "transcripts": [evil],
+                "changed": {"modified": [evil], "total": 1},
+                "usage": {"input_tokens": 1, "output_tokens": 2, "cost_usd": 0.5, "wall_ms": 3}, "started_at": 0}],
+            "claims": [{"path": [evil], "n": 1, "reply": 1, "claim": evil, "field": evil, "kind": "command",
+                "verdict": "refuted", "standing": "refuted", "claimed": evil, "observed": {evil: evil}, "reason": evil,
+                "evidence": [{"kind": "command", "text": evil, "output": evil}]}],
+            "summary": {"verified": 0, "refuted": 1},
+            "checks": [{"name": evil, "path": [evil], "status": "failed", "command": evil, "reason": evil, "output": evil, "tree": evil}],
+            "commits": [{"commit": evil, "subject": evil, "diff": evil}],
+            "changes": {"files": [evil], "diff": evil},
+            "usage": {"input_tokens": 1, "output_tokens": 2, "cost_usd": 0.5, "wall_ms": 3},
+            "notes": [evil], "redacted": true,
+            "journal": {"bundle": "b", "head": "h", "links": [{"seq": 1, "at": 0, "kind": evil, "sha256": "s", "link": "l"}]},
+            "sha256": "x", "seal": null,
+        });
+        let shown = page(&receipt).unwrap();
+        assert!(shown.matches("alert(1)").count() > 20, "{shown}");
+        assert!(!shown.contains("<script"), "{shown}");
+        assert_eq!(shown.matches("<pre>").count(), shown.matches("</pre>").count(), "{shown}");
+        assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown}");
+        receipt["workflow"] = json!("safe");
+        assert!(page(&receipt).unwrap().contains("<title>safe"), "the page shows the receipt");
+    }
+}

@@ -1,0 +1,98 @@
+//! The structured log: every step with what is known of it, one object a line, and no secret.
+
+use crate::runs::project::{WorkflowProject, one_step};
+use serde_json::{Value, json};
+
+const SECRET: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+const OWN: &str = "zebra-crossing-9";
+
+/// A workflow whose agent first returns a secret in a wrong place, and then a result.
+fn project() -> WorkflowProject {
+    let bad = json!({"ok": format!("{SECRET} {OWN}")}).to_string();
+    let script = json!({"replies": [
+        {"agent": "worker", "text": bad, "usage": {"input_tokens": 7, "output_tokens": 3, "cost_usd": 0.5}},
+        {"agent": "worker", "text": "{\"ok\": true}", "usage": {"input_tokens": 2, "output_tokens": 1, "cost_usd": 0.25}},
+    ]});
+    WorkflowProject::new(&one_step(""), &script.to_string())
+}
+
+/// The lines of stderr of a run, with this log.
+fn lines(project: &WorkflowProject, filter: Option<&str>, more: &[&str]) -> String {
+    let arguments = ["run", "flow.yaml", "--agent", "script:script.yaml"];
+    let mut command = project.command(&[&arguments, more].concat());
+    command.env("DEPLOY_TOKEN", OWN);
+    if let Some(filter) = filter {
+        command.env("COUNTERFOIL_LOG", filter);
+    }
+    let output = command.output();
+    assert!(output.is_success(), "{}", output.stderr);
+    output.stderr
+}
+
+fn parsed(lines: &str) -> Vec<Value> {
+    let parse =
+        |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    lines.lines().map(parse).collect()
+}
+
+#[test]
+fn every_step_is_logged_with_who_did_it_and_what_it_used() {
+    let project = project();
+    let events = parsed(&lines(&project, Some("info"), &[]));
+    let of_run: Vec<&Value> =
+        events.iter().filter(|event| event["target"] == "counterfoil::run").collect();
+    let named = |name: &str| {
+        let found = of_run.iter().find(|event| event["fields"]["event"] == name);
+        &found.unwrap_or_else(|| panic!("no {name} in {of_run:#?}"))["fields"]
+    };
+    let run = named("run-attached")["run"].clone();
+    assert!(of_run.iter().all(|event| event["fields"]["run"] == run), "{of_run:#?}");
+    let ended = named("attempt-ended");
+    for (field, value) in [
+        ("state", json!("work")),
+        ("visit", json!(1)),
+        ("attempt", json!(1)),
+        ("agent", json!("worker")),
+        ("program", json!("script")),
+        ("outcome", json!("accepted")),
+        ("cost_usd", json!(0.25)),
+        ("input_tokens", json!(2)),
+        ("output_tokens", json!(1)),
+    ] {
+        assert_eq!(ended[field], value, "{field}: {ended}");
+    }
+    assert_eq!(named("repair-asked")["cost_usd"], 0.5);
+    assert_eq!(named("moved")["to"], "done");
+    assert_eq!(named("run-ended")["outcome"], "done");
+    // What the contract does not say of the agent, the attempt does.
+    let rejected = events.iter().find(|event| event["target"] == "counterfoil::rejected").unwrap();
+    assert_eq!(rejected["fields"]["agent"], "worker", "{rejected}");
+    assert_eq!(rejected["span"]["run"], run);
+    // What is said to people is part of the log, and nothing else is on stderr.
+    assert!(events.iter().any(|event| event["target"] == "counterfoil::message"), "{events:#?}");
+}
+
+#[test]
+fn no_secret_is_logged() {
+    for (filter, more) in [
+        (Some("trace"), &[][..]),
+        (Some("trace"), &["--log-format", "text"]),
+        (None, &["--log-format", "json"]),
+    ] {
+        let text = lines(&project(), filter, more);
+        assert!(text.contains("attempt-ended"), "{more:?}: {text}");
+        assert!(!text.contains(SECRET) && !text.contains(OWN), "{more:?}: {text}");
+        assert!(text.contains("redacted"), "the rejection is logged: {text}");
+    }
+}
+
+#[test]
+fn a_format_alone_logs_and_nothing_is_logged_without_being_asked() {
+    let text = lines(&project(), None, &["--log-format", "text"]);
+    assert!(text.contains(" INFO ") && text.contains("event=\"attempt-ended\""), "{text}");
+    let quiet = lines(&project(), None, &[]);
+    assert!(!quiet.contains("attempt-ended"), "{quiet}");
+    let warnings = parsed(&lines(&project(), Some("warn"), &["--format", "json"]));
+    assert!(warnings.iter().all(|event| event["level"] == "WARN"), "{warnings:#?}");
+    assert_eq!(warnings.len(), 1);
+}

@@ -1,0 +1,235 @@
+//! Receipts: what they contain, what they never contain, and how a change of one is noticed.
+
+use crate::PROGRAM;
+use counterfoil_testkit::TestProject;
+use serde_json::{Value, json};
+
+const CONTRACT: &str = "\
+contract: scene/fix
+version: 1
+fields: { files_changed: [string], tests_passing: boolean, note?: string }
+claims:
+  files_changed: { kind: files-changed }
+  tests_passing: { kind: command, check: test }
+examples: [{ files_changed: [a.rs], tests_passing: true }]
+";
+
+const WORKFLOW: &str = "\
+workflow: fix
+version: 1
+inputs: { task: { type: string } }
+agents: { fixer: { contract: scene/fix, prompt: 'Do it: {{ task }}', access: workspace-write } }
+contracts: [contracts]
+start: fix
+states:
+  fix: { agent: fixer, checks: [lint], go: save }
+  save: { commit: { message: 'fix: it', paths: run.changed }, go: done }
+  done: { end: done }
+";
+
+/// What no viewer may obey.
+const EVIL: &str = "</pre><script>alert(1)</script> | `x` @everyone \u{1b}[2J\u{202e}";
+const SECRET: &str = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+const KEY: &str = "-----BEGIN RSA PRIVATE KEY-----\nMIIBOgIBAAJBAKj34GkxFhD90vcNLYLInFEX6Ppy1tPf9Cnzj4p4WGeKLs1Pt8Qu\nKUpRKfFLfRYC9AIKjbJTWit+CqvjWYzvQwECAwEAAQJAIJLixBy2qpFoS4DSmoEm\n-----END RSA PRIVATE KEY-----";
+
+/// A project after a run that changed a file, with hostile texts and secrets in all of its parts.
+fn ran() -> TestProject {
+    let project = TestProject::new(PROGRAM);
+    project.init_git();
+    project.write("contracts/fix.yaml", CONTRACT);
+    project.write("flow.yaml", WORKFLOW);
+    project
+        .write("counterfoil.toml", "[checks]\ntest = \"grep -q good a.rs\"\nlint = \"cat a.rs\"\n");
+    project.write("a.rs", "bad\n");
+    let text = json!({"files_changed": ["a.rs"], "tests_passing": true, "note": format!("{EVIL} {SECRET}")});
+    let written = format!("good\n{EVIL}\n{SECRET}\n{KEY}\n");
+    let script = json!({"replies": [{
+        "agent": "fixer", "text": text.to_string(), "writes": {"a.rs": written},
+        "usage": {"input_tokens": 10, "output_tokens": 5, "cost_usd": 0.25},
+    }]});
+    project.write("script.json", script.to_string());
+    project.commit_all("base");
+    let task = format!("fix {EVIL} with {SECRET}");
+    let run = project.run_json(&[
+        "run",
+        "flow.yaml",
+        "--agent",
+        "script:script.json",
+        "--task",
+        &task,
+        "--format",
+        "json",
+    ]);
+    assert_eq!(run.ended(), ("done", None, 0), "{}", run.report);
+    project
+}
+
+fn receipt(project: &TestProject) -> Value {
+    project.run(&["receipt", "last", "--format", "json"]).json()
+}
+
+#[test]
+fn a_receipt_says_what_was_asked_done_claimed_checked_and_spent() {
+    let project = ran();
+    let receipt = receipt(&project);
+    assert_eq!(receipt["outcome"], "done");
+    assert!(receipt["asked"]["inputs"]["task"].as_str().unwrap().starts_with("fix </pre>"));
+    let claims = receipt["claims"].as_array().unwrap();
+    let verdicts: Vec<String> =
+        claims.iter().map(|claim| format!("{} {}", claim["claim"], claim["standing"])).collect();
+    assert!(verdicts.contains(&"\"files_changed\" \"verified\"".to_owned()), "{verdicts:?}");
+    assert!(verdicts.contains(&"\"tests_passing\" \"verified\"".to_owned()), "{verdicts:?}");
+    let checks = receipt["checks"].as_array().unwrap();
+    // The first one was run before the first step.
+    let check = |name: &str| checks.iter().rfind(|check| check["name"] == name).unwrap();
+    assert_eq!(check("lint")["command"], "cat a.rs");
+    assert!(check("lint")["output"].as_str().unwrap().contains("good"));
+    assert!(check("lint")["tree"].is_string(), "{}", check("lint"));
+    assert_eq!(check("test")["claim"], "tests_passing");
+    assert_eq!(receipt["changes"]["files"], json!(["a.rs"]));
+    assert!(receipt["changes"]["diff"].as_str().unwrap().contains("+good"), "{receipt}");
+    let commit = &receipt["commits"][0];
+    assert_eq!(commit["subject"], "fix: it");
+    assert!(commit["diff"].as_str().unwrap().contains("-bad\n+good"), "{commit}");
+    assert_eq!(receipt["usage"]["cost_usd"], 0.25);
+    let links = receipt["journal"]["links"].as_array().unwrap();
+    assert_eq!(links.len(), project.events().len());
+    assert_eq!(receipt["notes"], json!([]));
+}
+
+#[test]
+fn nothing_in_a_receipt_is_obeyed_and_no_secret_is_in_it() {
+    let project = ran();
+    let written = project.run(&["receipt", "last", "--output", "."]);
+    let files: Vec<&str> = written.stdout.lines().collect();
+    assert_eq!(files.len(), 2, "{}", written.stdout);
+    let page = project.read(files[0]);
+    let json = project.read(files[1]);
+    let comment = project.run(&["receipt", "last", "--format", "markdown"]).stdout;
+    for (what, text) in [("page", &page), ("json", &json), ("comment", &comment)] {
+        assert!(!text.contains(SECRET), "{what}: {text}");
+        assert!(
+            !text.contains("MIIBOgIBAAJBAKj34GkxFhD90vcNLYLInFEX6Ppy1tPf9Cnzj4p4WGeKLs1Pt8Qu"),
+            "{what}"
+        );
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{what}: {text}");
+        assert!(text.contains("redacted"), "{what}: {text}");
+        assert!(text.contains("alert(1)"), "{what} leaves out what the agent said: {text}");
+    }
+    assert!(!page.contains("<script"), "{page}");
+    assert!(page.contains("default-src 'none'") && page.contains("prefers-color-scheme: dark"));
+    for url in ["http://", "https://", "src=", "url("] {
+        assert!(!page.contains(url), "the page loads something: {url}");
+    }
+    // In Markdown, everything hostile is inside of code.
+    let outside: String = without_code(&comment);
+    assert!(!outside.contains("@everyone") && !outside.contains("<script"), "{comment}");
+}
+
+/// Markdown without its code.
+fn without_code(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('`') {
+        out.push_str(&rest[..at]);
+        let fence = &rest[at..][..rest[at..].find(|c| c != '`').unwrap_or(rest.len() - at)];
+        let inside = &rest[at + fence.len()..];
+        // The end is a run of backticks of the same length.
+        let end = inside.match_indices(fence).find(|(end, _)| {
+            !inside[..*end].ends_with('`') && !inside[end + fence.len()..].starts_with('`')
+        });
+        let Some((end, _)) = end else { return out };
+        rest = &inside[end + fence.len()..];
+    }
+    out + rest
+}
+
+#[test]
+fn a_receipt_is_compared_with_its_journal_and_a_change_is_noticed() {
+    let project = ran();
+    let original = receipt(&project);
+    assert!(original["seal"].is_string(), "the journal has a key");
+    let verify = |receipt: &Value| {
+        project.write("receipt.json", receipt.to_string());
+        let (code, found) =
+            project.code_and_json(&["receipt", "verify", "receipt.json", "--format", "json"]);
+        let results: Vec<String> = found["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|finding| {
+                format!(
+                    "{} {}",
+                    finding["what"].as_str().unwrap(),
+                    finding["result"].as_str().unwrap()
+                )
+            })
+            .collect();
+        (code, found["genuine"] == true, results.join(", "))
+    };
+    let all = "content agrees, chain agrees, journal agrees, seal agrees";
+    assert_eq!(verify(&original), (0, true, all.to_owned()));
+    // A verdict that was changed.
+    let mut changed = original.clone();
+    changed["claims"][0]["standing"] = json!("refuted");
+    assert_eq!(verify(&changed).0, 1);
+    // The digest can be computed anew by anybody. The seal cannot.
+    changed["sha256"] = json!(counterfoil_engine::receipt::content_digest(&changed));
+    let forged = "content agrees, chain agrees, journal agrees, seal differs";
+    assert_eq!(verify(&changed), (1, false, forged.to_owned()));
+    let mut chain = original.clone();
+    chain["journal"]["links"].as_array_mut().unwrap().remove(2);
+    assert!(verify(&chain).2.contains("chain differs, journal differs"), "{:?}", verify(&chain));
+    // Another journal knows nothing of the run, and says so instead of agreeing.
+    let other = TestProject::new(PROGRAM);
+    other.write("receipt.json", original.to_string());
+    let output = other.run(&["receipt", "verify", "receipt.json"]);
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    assert!(output.stdout.contains("whether it is genuine is not known"), "{}", output.stdout);
+}
+
+#[test]
+fn the_checks_of_a_receipt_are_run_again() {
+    let project = ran();
+    project.write("receipt.json", receipt(&project).to_string());
+    let verify = || project.run(&["receipt", "verify", "receipt.json", "--rerun"]);
+    let same = verify();
+    assert_eq!(same.code, Some(0), "{}{}", same.stdout, same.stderr);
+    assert!(same.stdout.contains("test: passes again"), "{}", same.stdout);
+    project.write("a.rs", "bad again\n");
+    let other = verify();
+    assert_eq!(other.code, Some(3), "{}", other.stdout);
+    assert!(other.stdout.contains("fails now"), "{}", other.stdout);
+    assert!(other.stdout.contains("(on another tree)"), "{}", other.stdout);
+}
+
+#[test]
+fn a_forged_receipt_runs_nothing() {
+    let project = ran();
+    let mut forged = receipt(&project);
+    for check in forged["checks"].as_array_mut().unwrap() {
+        check["command"] = json!("touch owned");
+        check["name"] = json!("evil");
+    }
+    forged["sha256"] = json!(counterfoil_engine::receipt::content_digest(&forged));
+    project.write("receipt.json", forged.to_string());
+    let output = project.run(&["receipt", "verify", "receipt.json", "--rerun"]);
+    assert_eq!(output.code, Some(1), "{}", output.stdout);
+    assert!(output.stdout.contains("the receipt has no valid seal"), "{}", output.stdout);
+    assert!(!project.path("owned").exists());
+}
+
+#[test]
+fn what_is_no_receipt_is_refused() {
+    let project = TestProject::new(PROGRAM);
+    for (text, says) in [
+        ("<!doctype html>", "is a page; give the JSON file"),
+        ("nothing", "is not a receipt"),
+        ("{}", "is not a receipt"),
+    ] {
+        project.write("receipt.json", text);
+        let output = project.run(&["receipt", "verify", "receipt.json"]);
+        assert_eq!(output.code, Some(2), "{}", output.stdout);
+        assert!(output.stderr.contains(says), "{}", output.stderr);
+    }
+}
