@@ -1,6 +1,6 @@
 //! Which checks of the project a workflow relies on, and what requires them.
 
-use counterfoil_contract::claim::ClaimPolicy;
+use counterfoil_contract::claim::ClaimPolicy::{Ignore, Require};
 use counterfoil_flow::{MissingCheck, Workflow, check, reload};
 use std::collections::BTreeMap;
 
@@ -96,7 +96,6 @@ fn what_is_recorded_can_be_required_and_stays_so() {
             }
             _ => Vec::new(),
         };
-        use ClaimPolicy::{Ignore, Require};
         let work = policies(&workflow.main.states["work"]);
         assert!(work.contains(&Ignore) && work.iter().all(|one| matches!(one, Ignore | Require)));
         let inner = policies(&workflow.machines["part"].states["inner"]);

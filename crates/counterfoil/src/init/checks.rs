@@ -213,6 +213,9 @@ fn go(files: &BuildFiles) -> Vec<ProposedCheck> {
 mod tests {
     use super::*;
 
+    /// Files with their texts, and the checks that they lead to.
+    type Case<'c> = (&'c [(&'static str, &'c str)], &'c [&'c str]);
+
     fn proposed(files: &[(&'static str, &str)]) -> Vec<String> {
         let files = files.iter().map(|(name, text)| (*name, (*text).to_owned())).collect();
         propose(&files).checks.into_iter().map(|one| format!("{}: {}", one.name, one.run)).collect()
@@ -220,7 +223,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_project_has_its_checks() {
-        let cases: [(&[(&str, &str)], &[&str]); 11] = [
+        let cases: [Case<'_>; 11] = [
             (&[], &[]),
             (
                 &[("Cargo.toml", "[package]\nname = \"a\"\n")],

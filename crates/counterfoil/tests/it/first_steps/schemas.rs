@@ -159,7 +159,7 @@ fn the_schema_of_the_configuration_has_the_keys_that_the_parser_has() {
     let schema = schema("config");
     let agent = "/properties/agents/additionalProperties";
     for (text, pointer) in [
-        ("zzz = 1", "".to_owned()),
+        ("zzz = 1", String::new()),
         ("[claims]\nzzz = 1", "/properties/claims".to_owned()),
         ("[contain]\nkind = \"none\"\nzzz = 1", "/properties/contain/anyOf/1".to_owned()),
         (
