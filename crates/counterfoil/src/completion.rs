@@ -56,9 +56,8 @@ fn with_candidates(
             command.get_arguments().map(|each| each.get_id().clone()).collect();
         return ids.into_iter().fold(command, |command, id| {
             let is_meant = id == argument;
-            command.mut_arg(id, |each| match is_meant {
-                true => each.add(ArgValueCandidates::new(candidates)),
-                false => each,
+            command.mut_arg(id, |each| {
+                if is_meant { each.add(ArgValueCandidates::new(candidates)) } else { each }
             })
         });
     };

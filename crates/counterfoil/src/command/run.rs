@@ -372,7 +372,10 @@ where
                 std::future::pending::<()>().await;
             }
         });
-        let observer = notifier.clone().map_or_else(|| progress.observer(), |notifier| notifier);
+        let observer: Arc<dyn RunObserver> = match &notifier {
+            Some(notifier) => notifier.clone(),
+            None => progress.observer(),
+        };
         let report = drive(observer, stop).await;
         signals.abort();
         report
