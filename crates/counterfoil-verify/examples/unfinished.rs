@@ -1,5 +1,6 @@
 //! Counts what is reported as unfinished in the source files of folders, by language and kind.
 //! `testing/measure-unfinished` runs it on released code. With `--list`, it prints every place.
+#![allow(clippy::print_stdout)]
 
 use counterfoil_verify::unfinished::{UnfinishedKind, find, is_source_file};
 use std::collections::BTreeMap;
@@ -42,10 +43,9 @@ fn main() {
             print!(" {places} in {files} files |");
         }
         println!();
-        if counts.failed > 0 {
-            println!("{} files could not be parsed", counts.failed);
-        }
     }
+    let failed: usize = counts.values().map(|counts| counts.failed).sum();
+    println!("\ncould not be parsed in time: {failed}");
 }
 
 /// Whether a file was written by a program, such as a bundle.
