@@ -244,5 +244,7 @@ fn the_table_of_its_claims() {
     let table = table.stdout;
     let end = table.find("late: worker").unwrap();
     let table = steady(&table[..end], &repo);
+    // The folder has the name of the run, and a hash of it.
+    let table = regex::Regex::new(r"set-aside/\S+").unwrap().replace_all(&table, "set-aside/COPY");
     insta::assert_snapshot!("claims_table", table);
 }
