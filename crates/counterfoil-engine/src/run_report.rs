@@ -336,7 +336,13 @@ impl RunReportBuilder {
                 optional: open.optional,
             }
         });
-        let outcome = status.outcome.unwrap_or(if live { "running" } else { INTERRUPTED });
+        let outcome = match status.outcome {
+            // Programs know it as `cancelled` and `resumable`.
+            Some(INTERRUPTED) => Outcome::Cancelled.name(),
+            Some(outcome) => outcome,
+            None if live => "running",
+            None => INTERRUPTED,
+        };
         RunReport {
             run: run_state.run.clone(),
             workflow: run_state.workflow.clone(),

@@ -180,7 +180,9 @@ pub(crate) fn locate(
 
 /// A program without an adapter that was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the program `{program}` of the agent cannot be started: {why}")]
+#[error(
+    "the agent's program `{program}` cannot be started: {why}; install it, put it on PATH or give its full path"
+)]
 pub struct MissingCommand {
     /// The program, as the spec names it.
     pub program: String,

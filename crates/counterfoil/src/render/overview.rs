@@ -5,6 +5,7 @@ use super::event_lines::{EventFormatter, INDENT, OutputMode};
 use super::lines;
 use super::run_summary::Ending;
 use super::text::one_line;
+use super::timeline::program_line;
 use crate::report::overview::{OverviewLine, Shown, fold};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_flow::{AttemptOutcome, Event, RunState, Workflow};
@@ -31,6 +32,13 @@ impl Overview {
 
     /// Adds the next event.
     pub(crate) fn on_event(&mut self, event: &Event, at: i64, run: &RunState) {
+        // The line of an attempt that ended is the last that knows its agent.
+        let program = match event {
+            Event::AttemptEnded(ended) => {
+                program_line(ended, self.formatter.agent(&ended.attempt), run)
+            }
+            _ => None,
+        };
         let path = match event {
             Event::AttemptEnded(ended) => self.formatter.attempt_path(&ended.attempt),
             Event::RepairAsked { attempt, .. } => self.formatter.attempt_path(attempt),
@@ -61,7 +69,7 @@ impl Overview {
         // The screen names what is wrong with a step; its files are counted at the end.
         let marked = details.iter().filter(|detail| detail.starts_with(['✗', '○']));
         let mut text = line;
-        for detail in marked {
+        for detail in marked.chain(&program) {
             let _ = write!(text, "\n{}", lines::line(INDENT, detail, self.style));
         }
         let rows = text.lines().count();

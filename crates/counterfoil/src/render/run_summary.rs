@@ -66,8 +66,7 @@ impl Ending<'_> {
         }
         if report.reopenable {
             let _ = writeln!(text, "reopen: counterfoil resume {}{flags}", report.run);
-        } else if report.resumable && matches!(report.outcome.as_str(), "answered" | "interrupted")
-        {
+        } else if report.resumable && matches!(shown_outcome(report), "answered" | "interrupted") {
             let _ = writeln!(text, "continue: counterfoil resume {}{flags}", report.run);
         }
         text + &questions(report, flags)
@@ -140,9 +139,17 @@ fn files_line(files: &RunFiles) -> String {
     format!("files: {count}{} changed ({}{more})", files.names.len(), shown.join(", "))
 }
 
+/// The outcome as people read it: what can be resumed was interrupted rather than cancelled.
+fn shown_outcome(report: &RunReport) -> &str {
+    match report.outcome.as_str() {
+        "cancelled" if report.resumable => "interrupted",
+        outcome => outcome,
+    }
+}
+
 /// The outcome in one line, with its mark.
 pub(super) fn headline(report: &RunReport) -> String {
-    let mark = match report.outcome.as_str() {
+    let mark = match shown_outcome(report) {
         "done" => "✓",
         "waiting" => "?",
         "running" => "·",
@@ -162,7 +169,7 @@ pub(super) fn headline(report: &RunReport) -> String {
     } else {
         format!(" in state '{}'", report.state)
     };
-    format!("{mark} {}{cause}{state}{reason}", report.outcome)
+    format!("{mark} {}{cause}{state}{reason}", shown_outcome(report))
 }
 
 /// By whom, when and why the run was reopened.

@@ -117,7 +117,7 @@ impl<'a> Timeline<'a> {
 }
 
 /// The program that worked in a conversation: so that one can look at it with the program itself.
-fn program_line(ended: &Ended, agent: Option<&str>, run: &RunState) -> Option<String> {
+pub(super) fn program_line(ended: &Ended, agent: Option<&str>, run: &RunState) -> Option<String> {
     let reply = ended.reply.as_ref()?;
     let conversation = one_line(reply.conversation.as_ref()?);
     let assigned = run.agents.get(agent?)?;

@@ -35,7 +35,7 @@ fn a_stopped_run_is_taken_up_again(cli: VendorCli) {
     let report = output.json();
     assert_eq!(
         (output.code, report["outcome"].as_str()),
-        (Some(130), Some("interrupted")),
+        (Some(130), Some("cancelled")),
         "{}",
         project.describe(&output)
     );

@@ -89,7 +89,7 @@ fn a_limit_is_known_to_the_minute_by_codex() {
     let report = output.json();
     assert_eq!(
         (report["outcome"].as_str(), outcomes(&report)),
-        (Some("interrupted"), vec!["limit"]),
+        (Some("cancelled"), vec!["limit"]),
         "{}",
         project.describe(&output)
     );

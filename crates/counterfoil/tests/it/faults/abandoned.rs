@@ -143,7 +143,7 @@ fn a_hangup_stops_the_run_in_order() {
     let output = live.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     assert_eq!(project.read_or_empty("asked"), "asked\n");
-    assert_eq!(project.show_last()["outcome"], "interrupted");
+    assert_eq!(project.show_last()["outcome"], "cancelled");
     assert_abandoned(&project, "SIGHUP");
 }
 

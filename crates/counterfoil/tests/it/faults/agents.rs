@@ -125,13 +125,8 @@ fn bytes_that_are_no_text_are_refused_with_their_place_and_kept_as_they_came() {
 #[test]
 fn a_program_that_is_not_there_is_named_with_the_way_out() {
     let project = ShellProject::with_agent("", "");
-    project.assert_run_ends(
-        "command:no-such-agent --print",
-        5,
-        "failed",
-        Some("agent"),
-        &["`no-such-agent` cannot be started", "install it, put it on PATH"],
-    );
+    let output = project.run(&run_arguments("flow.yaml", "command:no-such-agent --print"));
+    output.expect(2, &["`no-such-agent` cannot be started", "install it, put it on PATH"]);
 }
 
 #[test]

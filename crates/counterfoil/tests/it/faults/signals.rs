@@ -27,7 +27,7 @@ fn goes_on(project: &ShellProject, output: &CommandOutput) {
     output.expect(130, &["interrupted", "continue: counterfoil resume"]);
     project.assert_intact();
     let report = project.show_last();
-    assert_eq!(report["outcome"], "interrupted");
+    assert_eq!(report["outcome"], "cancelled");
     assert_eq!(report["attempts"][0]["outcome"], "cancelled");
     assert_eq!(project.count_events("run-stopped"), 1);
     assert_eq!(project.count_events("run-ended"), 0);

@@ -42,7 +42,7 @@ const RUN: [&str; 4] = ["run", "fix.yaml", "--agent", "script:script.yaml"];
 fn a_required_claim_without_its_check_is_refused_before_the_run() {
     let project = project("claims: { tests_passing: require },", "[checks]\nlint = \"true\"\n");
     insta::assert_snapshot!(project.snapshot(&RUN));
-    project.run(&["runs"]).expect(2, &["there are no runs"]);
+    project.run(&["runs"]).expect(0, &["no runs yet"]);
     project
         .run(&["workflow", "check", "fix.yaml"])
         .expect(0, &["warning: the check 'test' is not configured"]);
@@ -77,7 +77,7 @@ fn other_checks_that_are_missing_are_noted_and_the_run_goes_on() {
 fn strict_claims_require_every_claim_also_when_the_run_is_resumed() {
     let unverified = project("repairs: 0,", "[checks]\ntest = \"false\"\n");
     // Recorded, the refuted claim changes nothing.
-    unverified.run(&RUN).expect(0, &["refuted 1"]);
+    unverified.run(&RUN).expect(0, &["1 refuted"]);
     let strict: Vec<&str> = RUN.iter().copied().chain(["--strict-claims"]).collect();
     unverified.run(&strict).expect(3, &["tests_passing refuted"]);
     // The policy is the same after a resume.

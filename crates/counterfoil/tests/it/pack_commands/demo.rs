@@ -126,8 +126,9 @@ fn an_ejected_demo_is_the_same_and_one_with_a_reply_less_is_not() {
     for pack in packs.into_iter().take(count) {
         let project = empty_project();
         stderr_of(&project, 0, &["pack", "eject", pack, pack]);
-        let whole = project.snapshot(&["demo", pack, "--keep", "whole"]);
-        let ejected = project.snapshot(&["demo", &format!("./{pack}"), "--keep", "ejected"]);
+        let whole = project.snapshot(&["demo", pack, "--verbose", "--keep", "whole"]);
+        let ejected =
+            project.snapshot(&["demo", &format!("./{pack}"), "--verbose", "--keep", "ejected"]);
         assert!(told(&whole).len() > 3, "{whole}");
         assert_eq!(told(&whole), told(&ejected), "{pack}");
         if pack != with_demo()[0] {
@@ -137,7 +138,7 @@ fn an_ejected_demo_is_the_same_and_one_with_a_reply_less_is_not() {
         let mut script: Value = serde_saphyr::from_str(&script).unwrap();
         script["replies"].as_array_mut().unwrap().remove(0);
         project.write("shorter.yaml", script.to_string());
-        let shorter = project.snapshot(&["demo", pack, "--script", "shorter.yaml"]);
+        let shorter = project.snapshot(&["demo", pack, "--verbose", "--script", "shorter.yaml"]);
         assert_ne!(told(&whole), told(&shorter), "{pack}: {shorter}");
     }
 }
