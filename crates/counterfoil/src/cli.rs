@@ -42,9 +42,8 @@ pub(crate) use setup::{DoctorArgs, HookArgs, HookCheckArgs, HookCommand, InitArg
     after_help = "Exit codes: 0 success (accepted, additive, valid, done), 1 failure, 2 usage error, 3 a claim failed or a batch is malformed; for runs also 4 waiting, 5 agent failure, 6 attempts or budget exhausted, 7 blocked, 8 a review that requests changes, 9 the state folder was destroyed or altered, 124 timeout, 130 cancelled.\nSet COUNTERFOIL_LOG=info to log structured events to stderr, or warn for rejections and problems only, and NO_COLOR=1 to disable colours."
 )]
 pub(crate) struct Cli {
-    /// How the log on stderr is written; what is logged is set by `COUNTERFOIL_LOG` [default: json, if
-    /// `COUNTERFOIL_LOG` is set]
-    #[arg(long, value_enum, global = true, value_name = "FORMAT")]
+    /// The form of the log that `COUNTERFOIL_LOG` asks for
+    #[arg(long, value_enum, global = true, value_name = "json|text", hide_possible_values = true)]
     pub(crate) log_format: Option<LogFormat>,
 
     #[command(subcommand)]

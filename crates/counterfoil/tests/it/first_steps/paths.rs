@@ -59,7 +59,7 @@ fn a_program_that_is_missing_is_said_before_the_run() {
     for (spec, expected) in [
         (
             "command:no-such-agent --print",
-            "the program `no-such-agent` of the agent cannot be started: it is not on PATH",
+            "the agent's program `no-such-agent` cannot be started: it is not on PATH",
         ),
         ("acp:no-such-agent", "it is not on PATH"),
         ("command:./no-such-agent", "no-such-agent does not exist"),
