@@ -66,7 +66,6 @@ fn the_feature_is_named_after_the_request_when_it_has_no_id() {
 fn what_a_run_is_given_is_looked_at_before_an_agent_is_spent() {
     let cases = [
         (["--task", "Add it", "--input", "feature_id=../secrets"], "cannot name a folder"),
-        (["--task", "  ", "--input", "feature_id=search"], "there is no request"),
         (["--task", "Add it", "--input", "min_coverage=120"], "min_coverage is 120"),
     ];
     for (arguments, why) in cases {
