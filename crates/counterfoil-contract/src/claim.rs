@@ -36,6 +36,8 @@ pub enum ClaimKind {
     Location,
     /// The file that a fix names was changed.
     Fixed,
+    /// The work is complete: the changes add nothing unfinished, such as `todo!()` or an empty body.
+    Complete,
     /// No protected file was written. This claim is implied for every step.
     Protected,
     /// No test was removed, skipped or emptied. This claim is implied for every step.

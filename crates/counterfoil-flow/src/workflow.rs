@@ -10,8 +10,8 @@ mod question;
 
 pub use builtin::{ChangesStep, CommitStep, ReadStep};
 pub use check_uses::{CheckUse, ClaimUse, MissingCheck};
+pub(crate) use claims::{COMPLETE, PROTECTED, TESTS, complete_claim};
 pub use claims::{ClaimPolicies, Paths, StateClaims, WorkspaceMode};
-pub(crate) use claims::{PROTECTED, TESTS};
 pub use failure::{End, FailureKind};
 pub(crate) use question::words_field;
 pub use question::{Form, Question};

@@ -13,6 +13,7 @@ mod cache;
 mod check;
 mod command;
 mod commit;
+mod complete;
 mod count;
 mod excerpt;
 mod extract;
@@ -38,6 +39,7 @@ pub use extract::{ExtractError, makes_claim};
 pub use figures::{Figures, FiguresError};
 pub use run_check::{CheckRun, run_check};
 
+use crate::unfinished::UnfinishedWork;
 use assessment::ClaimAssessment;
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim};
@@ -90,6 +92,9 @@ pub trait WorkspaceView: Send + Sync {
 
     /// How many tests were added and removed since the step began; none if they cannot be counted.
     fn test_counts(&mut self) -> Option<(u64, u64)>;
+
+    /// What the changes left unfinished.
+    fn unfinished_work(&mut self) -> UnfinishedWork;
 
     /// Whether a file is like another one was when the step began: a part of its lines is the same. None
     /// if that cannot be determined.
@@ -278,6 +283,7 @@ async fn verify_claim(
         ClaimKind::Commit => commit::verify(effective, value, state, context).await,
         ClaimKind::Location => location::verify(effective, value, state),
         ClaimKind::Fixed => fixed::verify(effective, value, state, context),
+        ClaimKind::Complete => complete::verify(effective, contract, value, state, context),
         ClaimKind::Protected | ClaimKind::TestsKept => None,
     }
 }

@@ -11,9 +11,10 @@ mod placeholders;
 
 use crate::inventory::parse::{self, Deadline, Language, line_number, node_text, walk};
 use crate::inventory::{self, TestState};
-use counterfoil_contract::text::display_path;
+use counterfoil_contract::text::{display_path, escape_control};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use strum::IntoStaticStr;
 use tree_sitter::Node;
@@ -61,6 +62,13 @@ pub struct Unfinished {
     /// What identifies it before and after a change.
     #[serde(skip)]
     key: String,
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (file, text) = (display_path(&self.file), escape_control(&self.text));
+        write!(f, "{file}:{}: {}: {text}", self.line, self.kind.name())
+    }
 }
 
 /// What was left unfinished by a change.

@@ -292,6 +292,10 @@ impl WorkspaceView for WorkspaceDiff {
             .then_some((delta.added.len() as u64, delta.removed.len() as u64))
     }
 
+    fn unfinished_work(&mut self) -> UnfinishedWork {
+        WorkspaceDiff::unfinished_work(self)
+    }
+
     fn started_at(&self) -> Option<SystemTime> {
         self.started_at
     }

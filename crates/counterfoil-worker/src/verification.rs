@@ -214,7 +214,7 @@ fn unobservable(report: ClaimReport, why: &str) -> ClaimReport {
 /// agent may have written what the check runs.
 fn overtaken_by_checks(reports: &mut [ClaimReport]) {
     use ClaimKind::{
-        Command, Commands, Count, FilesAdded, FilesChanged, FilesDeleted, FilesModified,
+        Command, Commands, Complete, Count, FilesAdded, FilesChanged, FilesDeleted, FilesModified,
         FilesRenamed,
     };
     let is_stale = |report: &ClaimReport| {
@@ -222,7 +222,8 @@ fn overtaken_by_checks(reports: &mut [ClaimReport]) {
     };
     let Some(check) = reports.iter().find(|report| is_stale(report)) else { return };
     let reason = format!("files changed after this was verified: {}", check.reason);
-    let about_files = [FilesModified, FilesAdded, FilesDeleted, FilesRenamed, FilesChanged];
+    let about_files =
+        [FilesModified, FilesAdded, FilesDeleted, FilesRenamed, FilesChanged, Complete];
     for report in reports.iter_mut() {
         if report.verdict == Verdict::Verified && about_files.contains(&report.kind) {
             report.verdict = Verdict::Stale;

@@ -50,8 +50,8 @@ const KEYS: [(&str, Fits, Fits, &str); 10] = [
     (
         "when",
         |claim| claim.when.is_some(),
-        |claim| claim.kind == ClaimKind::Command,
-        "a command claim",
+        |claim| matches!(claim.kind, ClaimKind::Command | ClaimKind::Complete),
+        "a command claim, or a claim that work is complete",
     ),
     (
         "allow",

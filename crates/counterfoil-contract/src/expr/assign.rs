@@ -140,3 +140,9 @@ pub(super) fn with_article(ty: &Type) -> String {
         _ => format!("a {name}"),
     }
 }
+
+/// Says that values of a type have no items. The values of a string do not matter.
+pub(super) fn has_no_items(ty: &Type) -> String {
+    let ty = if matches!(ty, Type::String(_)) { &Type::text() } else { ty };
+    format!("{} has no items", with_article(ty))
+}

@@ -1,6 +1,6 @@
 //! Type checks of operators: every alternative of an operand's type must support the operation.
 
-use super::assign::with_article;
+use super::assign::{has_no_items, with_article};
 use super::check::{Checker, Inferred, all_alternatives, display_type, narrowed, union_of};
 use super::members::Access;
 use super::path::{Path, Step};
@@ -215,11 +215,10 @@ impl Checker<'_> {
                 self.record_read(&path, scope);
                 view.if_true = Facts::single(path, member.proves);
             }
-            return view;
         }
         for alternative in container_type.alternatives() {
             match alternative {
-                Type::Any => {}
+                Type::Any | Type::Object(_) | Type::Map(_) => {}
                 Type::List(items) if comparable(&ty, items) => {}
                 Type::List(_) => {
                     let ty = display_type(item, ty.clone());
@@ -233,11 +232,7 @@ impl Checker<'_> {
                         "compare values of one type",
                     );
                 }
-                other => self.report(
-                    id,
-                    format!("{} has no items", with_article(other)),
-                    "use in on a list or an object",
-                ),
+                other => self.report(id, has_no_items(other), "use in on a list or an object"),
             }
         }
         if let (Some(path), Ast::List(list)) = (Path::from_expr(item), &container.expr)
@@ -276,11 +271,7 @@ impl Checker<'_> {
                     types.push(Type::Any);
                 }
                 other => {
-                    self.report(
-                        id,
-                        format!("{} has no items", with_article(other)),
-                        "index a list",
-                    );
+                    self.report(id, has_no_items(other), "index a list");
                     types.push(Type::Any);
                 }
             }

@@ -1,7 +1,7 @@
 //! Type checks of `all`, `exists`, `exists_one`, `map` and `filter`. The parser expands these
 //! macros to comprehensions of known shapes.
 
-use super::assign::with_article;
+use super::assign::has_no_items;
 use super::check::{Checker, Inferred, union_of};
 use super::path::Path;
 use super::scope::Scope;
@@ -82,7 +82,7 @@ impl Checker<'_> {
                 other => {
                     self.report(
                         comprehension.iter_range.id,
-                        format!("{} has no items", with_article(other)),
+                        has_no_items(other),
                         "use it on a list",
                     );
                     Type::Any

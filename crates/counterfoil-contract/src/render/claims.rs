@@ -149,6 +149,13 @@ pub(super) fn describe(claim: &Claim) -> String {
         },
         ClaimKind::Location => "the file and the line are there".to_owned(),
         ClaimKind::Fixed => "the file of each fixed finding changed".to_owned(),
+        ClaimKind::Complete => {
+            let what = "the changes leave nothing unfinished";
+            match &claim.when {
+                Some(when) => format!("{what}, when `{}`", when.replace('|', "\\|")),
+                None => format!("{what}, when the field says so"),
+            }
+        }
         ClaimKind::Protected => "no protected file was changed".to_owned(),
         ClaimKind::TestsKept => "no test was removed, skipped or emptied".to_owned(),
     }

@@ -37,6 +37,7 @@ pub(super) fn subject(claim: &ClaimReport) -> Subject<'_> {
         | ClaimKind::Commit
         | ClaimKind::Location
         | ClaimKind::Fixed
+        | ClaimKind::Complete
         | ClaimKind::Protected
         | ClaimKind::TestsKept => Subject::Step,
     }

@@ -5,7 +5,7 @@ use super::machine::join_limited;
 use crate::ast::{Reader, SpannedStr};
 use crate::finding::Code;
 use crate::variable_types::{Presence, field, list_of, nullable, object};
-use crate::workflow::{ClaimPolicies, PROTECTED, StateClaims, TESTS};
+use crate::workflow::{COMPLETE, ClaimPolicies, PROTECTED, StateClaims, TESTS, complete_claim};
 use crate::yaml_tree::{Kind, Node};
 use counterfoil_contract::claim::{ClaimKind, ClaimMatch, ClaimPolicy, EffectiveClaim};
 use counterfoil_contract::expr::{ObjectType, Scope, Type, assignable};
@@ -101,8 +101,12 @@ impl<'n> Checker<'n> {
                 TESTS => policies.tests = self.engine_claim(name, node).unwrap_or(policies.tests),
                 _ => {}
             }
-            let is_engine_claim = matches!(name.text, PROTECTED | TESTS);
+            let is_engine_claim = matches!(name.text, PROTECTED | TESTS | COMPLETE);
             let is_known = policies.claims.iter().any(|claim| claim.name == name.text);
+            if name.text == COMPLETE && !is_known {
+                let policy = self.engine_claim(name, node).unwrap_or(ClaimPolicy::Record);
+                policies.claims.push(complete_claim(policy));
+            }
             if !is_known && !is_engine_claim {
                 self.unknown_claim(name, &policies.claims);
             }
@@ -163,8 +167,11 @@ impl<'n> Checker<'n> {
     }
 
     fn unknown_claim(&mut self, name: SpannedStr<'n>, claims: &[EffectiveClaim]) {
-        let known: BTreeSet<&str> =
-            claims.iter().map(|claim| claim.name.as_str()).chain([PROTECTED, TESTS]).collect();
+        let known: BTreeSet<&str> = claims
+            .iter()
+            .map(|claim| claim.name.as_str())
+            .chain([PROTECTED, TESTS, COMPLETE])
+            .collect();
         let hint = did_you_mean(name.text, known.iter().copied())
             .unwrap_or_else(|| format!("known claims: {}", join_limited(known.iter().copied())));
         self.report(

@@ -1,9 +1,9 @@
 //! Which checks of the project a workflow relies on, and which of them the project does not have.
 
-use super::Workflow;
+use super::{Workflow, complete_claim};
 use crate::finding::{Code, Finding};
 use counterfoil_contract::Span;
-use counterfoil_contract::claim::ClaimPolicy;
+use counterfoil_contract::claim::{ClaimKind, ClaimPolicy};
 use std::collections::BTreeSet;
 
 /// A place of a workflow that relies on a check of the project.
@@ -95,8 +95,8 @@ impl Workflow {
         missing
     }
 
-    /// Lets no claim pass that is not verified: those that would only be recorded are required. What
-    /// the workflow ignores is still ignored.
+    /// Lets no claim pass that is not verified: those that would only be recorded are required, and
+    /// every step has to leave nothing unfinished. What the workflow ignores is still ignored.
     pub fn require_claims(&mut self) {
         let require = |policy: &mut ClaimPolicy| {
             if *policy == ClaimPolicy::Record {
@@ -112,6 +112,9 @@ impl Workflow {
                 let policies = &mut dispatch.claims.policies;
                 require(&mut policies.protected);
                 require(&mut policies.tests);
+                if !policies.claims.iter().any(|claim| claim.claim.kind == ClaimKind::Complete) {
+                    policies.claims.push(complete_claim(ClaimPolicy::Require));
+                }
                 for claim in &mut policies.claims {
                     require(&mut claim.claim.policy);
                 }

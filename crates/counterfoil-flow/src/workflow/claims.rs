@@ -1,7 +1,7 @@
 //! Claims, writable paths and workspaces of a step.
 
 use crate::template::Template;
-use counterfoil_contract::claim::{ClaimPolicy, EffectiveClaim};
+use counterfoil_contract::claim::{Claim, ClaimKind, ClaimPolicy, EffectiveClaim};
 use counterfoil_contract::expr::Expression;
 use std::collections::BTreeMap;
 use strum::IntoStaticStr;
@@ -10,6 +10,18 @@ use strum::IntoStaticStr;
 pub(crate) const PROTECTED: &str = "protected";
 /// The claim that no test was removed, skipped or emptied.
 pub(crate) const TESTS: &str = "tests";
+/// The claim that the changes leave nothing unfinished. A workflow turns it on.
+pub(crate) const COMPLETE: &str = "complete";
+
+/// The claim that the work of a step is complete, whatever its result says.
+pub(crate) fn complete_claim(policy: ClaimPolicy) -> EffectiveClaim {
+    EffectiveClaim {
+        name: COMPLETE.to_owned(),
+        field: String::new(),
+        claim: Claim { policy, ..Claim::new(ClaimKind::Complete) },
+        findings: None,
+    }
+}
 
 /// The policies for the claims of an agent.
 #[derive(Clone, Debug)]

@@ -455,6 +455,9 @@ pub fn makes_claim(
                 (true, false) => Err(ExtractError::NothingCounted),
             }
         }
+        ClaimKind::Complete if effective.field.is_empty() => Ok(true),
+        ClaimKind::Complete => super::command::resolve_claim(effective, contract, value, &found)
+            .map(|claim| claim == CommandClaim::Succeeds),
         ClaimKind::Protected | ClaimKind::TestsKept => Err(ExtractError::EngineClaim),
     }
 }

@@ -18,6 +18,7 @@ use counterfoil_verify::claims::{
     CheckCache, CommitsBefore, Refs, Since, StartWords, UnobservableError, VerifyConfig,
     VerifyContext, WorkspaceView, verify,
 };
+use counterfoil_verify::unfinished::{self, UnfinishedWork};
 use counterfoil_workspace::snapshot::{Change, Changes};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -235,6 +236,15 @@ impl WorkspaceView for FolderComparison<'_> {
             return None;
         }
         Some(format!("{:?}", contents(&self.workspace.top(), &self.workspace.folder)))
+    }
+
+    fn unfinished_work(&mut self) -> UnfinishedWork {
+        let before = &self.workspace.before;
+        let now = contents(&self.workspace.top(), &self.workspace.folder);
+        let files = self.changes.files.keys();
+        unfinished::added(
+            files.map(|path| (path.as_path(), before.get(path).cloned(), now.get(path).cloned())),
+        )
     }
 
     fn test_counts(&mut self) -> Option<(u64, u64)> {

@@ -6,10 +6,10 @@ use super::text::{abbreviate, one_line};
 use crate::gate::GatedClaim;
 use counterfoil_contract::claim::{ClaimReport, Evidence, Verdict};
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_contract::text::{display_path, escape_control, pluralize};
+use counterfoil_contract::text::{escape_control, pluralize};
 use counterfoil_engine::ledger::{self, Entry, Totals};
 use counterfoil_flow::{ChangedFiles, Ended, Reply};
-use counterfoil_verify::unfinished::{Unfinished, UnfinishedWork};
+use counterfoil_verify::unfinished::UnfinishedWork;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -241,18 +241,12 @@ pub(crate) fn unfinished(work: &UnfinishedWork) -> String {
     }
     let mut text = format!("unfinished: {}\n", pluralize(work.places.len(), "place"));
     for place in work.places.iter().take(MAX_PLACES) {
-        let _ = writeln!(text, "  {}", unfinished_line(place));
+        let _ = writeln!(text, "  {place}");
     }
     if let Some(more @ 1..) = work.places.len().checked_sub(MAX_PLACES) {
         let _ = writeln!(text, "  and {more} more");
     }
     text
-}
-
-/// A place with unfinished work.
-pub(super) fn unfinished_line(place: &Unfinished) -> String {
-    let text = escape_control(&place.text);
-    format!("{}:{}: {}: {text}", display_path(&place.file), place.line, place.kind.name())
 }
 
 #[derive(Clone, Copy)]

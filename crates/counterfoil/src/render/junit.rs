@@ -1,6 +1,6 @@
 //! `JUnit` XML, as CI systems read it.
 
-use super::claims::{evidence, mismatch_line, totals as totals_line, unfinished_line};
+use super::claims::{evidence, mismatch_line, totals as totals_line};
 use super::replay::difference_line;
 use crate::gate::{GatedClaim, Level};
 use crate::report::replay::{Comparison, ReplayReport};
@@ -71,7 +71,7 @@ pub(crate) fn claims(
         case(contract, &claim.claim, status)
     });
     let complete = unfinished.map(|work| {
-        let lines: Vec<String> = work.places.iter().map(unfinished_line).collect();
+        let lines: Vec<String> = work.places.iter().map(ToString::to_string).collect();
         let status = match lines.len() {
             0 => TestCaseStatus::success(),
             places => failure("unfinished", &pluralize(places, "place"), &lines.join("\n")),

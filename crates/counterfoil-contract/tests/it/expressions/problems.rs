@@ -89,6 +89,16 @@ fn what_could_go_wrong_is_a_problem() {
         ("result.files[result.x]", "a list has no item at a number", "index it by an integer"),
         ("result.name[0]", "a string has no items", "index a list"),
         ("1 in result.name", "a string has no items", "use in on a list or an object"),
+        (
+            "[{'a': 1}, 'a'].exists(x, 'a' in x)",
+            "a string has no items",
+            "use in on a list or an object",
+        ),
+        (
+            "[{'a': 1}, [1]].exists(x, 'a' in x)",
+            "a string is never in",
+            "compare values of one type",
+        ),
         ("1 in result.scores", "an integer is never a key of an object", "look for a string"),
         (
             "1 in result.files",

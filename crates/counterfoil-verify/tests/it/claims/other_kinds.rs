@@ -313,3 +313,37 @@ fn what_is_fixed_was_touched() {
     let own = json!({"outcomes": [{"id": "F1", "outcome": "fixed", "file": "u1"}]});
     assert_eq!(short(untold.verify_claim("outcomes", claim(), &own)).0, REFUTED);
 }
+
+#[test]
+fn complete_work_has_no_unfinished_place() {
+    let workspace = |added: &str| {
+        let workspace = TestWorkspace::with(&[("src/lib.rs", "fn old() {\n    todo!()\n}\n")]);
+        workspace.write("src/lib.rs", &format!("fn old() {{\n    todo!()\n}}\n{added}"));
+        workspace
+    };
+    let finished = workspace("fn sum(a: i32) -> i32 {\n    a + 1\n}\n");
+    let unfinished = workspace("fn sum() -> i32 {\n    unimplemented!()\n}\n");
+    let complete = || Claim::new(ClaimKind::Complete);
+    let when = || complete().when("result.status == 'finished'");
+    let found = "1 unfinished place: src/lib.rs:5: placeholder: unimplemented!()";
+    for (workspace, field, claim, value, verdict, reason) in [
+        (&finished, "done", complete(), json!({"done": true}), VERIFIED, ""),
+        (&unfinished, "done", complete(), json!({"done": true}), REFUTED, found),
+        (&unfinished, "done", complete(), json!({"done": false}), None, ""),
+        (&unfinished, "done", complete(), json!({}), None, ""),
+        (&unfinished, "status", when(), json!({"status": "finished"}), REFUTED, found),
+        (&unfinished, "status", when(), json!({"status": "blocked"}), None, ""),
+        // The workflow makes the claim.
+        (&unfinished, "", complete(), json!({"done": false}), REFUTED, found),
+        (&finished, "", complete(), json!({}), VERIFIED, ""),
+    ] {
+        let report = workspace.verify_claim(field, claim.clone(), &value);
+        assert_eq!(short(report), (verdict, reason.to_owned()), "{field} {claim:?} {value}");
+    }
+    let unobservable = TestWorkspace { unobservable: Some("no git".to_owned()), ..unfinished };
+    let report = unobservable.verify_claim("done", complete(), &json!({"done": true}));
+    assert_eq!(
+        short(report),
+        (UNVERIFIABLE, "the changes cannot be determined: no git".to_owned())
+    );
+}

@@ -5,7 +5,7 @@ use crate::PROGRAM;
 use crate::shell_project::{SHELL_AGENT, ShellProject, run_arguments};
 use counterfoil_testkit::{TIMEOUT, TestCommand, send_signal, wait_until};
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long agents may go on.
 const SECONDS: Duration = Duration::from_secs(15);
@@ -53,18 +53,31 @@ fn children_named(parent: &Child, name: &str) -> Vec<String> {
     pids.filter(is_one).collect()
 }
 
+/// A process that has not ended: its command line, and what the kernel says of it.
+fn describe_alive(pid: &str) -> Option<String> {
+    let read =
+        |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let stat = read("stat");
+    (!stat.is_empty() && !stat.contains(") Z ")).then(|| {
+        let command = read("cmdline").replace('\0', " ");
+        format!("{command}; {stat}; {}; {}", read("cgroup"), read("limits"))
+    })
+}
+
 /// Waits until all processes of the agent are gone, and resumes the run.
 #[track_caller]
 fn assert_abandoned(project: &ShellProject, what: &str) {
     let pids: Vec<String> = project.read("pids").lines().map(str::to_owned).collect();
     assert_eq!(pids.len(), 4, "{what}");
-    let is_alive = |pid: &&String| {
-        let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        !state.is_empty() && !state.contains(") Z ")
-    };
-    wait_until(SECONDS, &format!("its agents are gone ({what})"), || {
-        (!pids.iter().any(|pid| is_alive(&pid))).then_some(())
-    });
+    let since = Instant::now();
+    loop {
+        let alive: Vec<String> = pids.iter().filter_map(|pid| describe_alive(pid)).collect();
+        if alive.is_empty() {
+            break;
+        }
+        assert!(since.elapsed() < SECONDS, "{what}: the agent goes on: {alive:#?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     project.write("agent.sh", "echo '{\"ok\": true}'\n");
     // The process itself may still be at its end.
     let resumed = wait_until(SECONDS, &format!("it can be resumed ({what})"), || {

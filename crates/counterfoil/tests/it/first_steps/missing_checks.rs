@@ -90,6 +90,40 @@ fn strict_claims_require_every_claim_also_when_the_run_is_resumed() {
     verified.run(&strict).expect(0, &["claims: 1 made, 1 verified"]);
 }
 
+/// A project whose agent leaves a function unfinished at first, and completes it when it is asked.
+fn unfinished_first(keys: &str) -> TestProject {
+    let project = project(keys, "[checks]\ntest = \"true\"\n");
+    let reply = |text: &str| {
+        format!(
+            "  - {{ agent: fixer, writes: {{ src/sum.py: \"{text}\" }}, \
+             text: '{{\"tests_passing\": true, \"note\": \"Done.\"}}' }}\n"
+        )
+    };
+    let unfinished = reply("def total(items):\\n    raise NotImplementedError\\n");
+    let finished = reply("def total(items):\\n    return sum(items)\\n");
+    project.write("script.yaml", format!("replies:\n{unfinished}{finished}"));
+    project.commit_all("script");
+    project
+}
+
+#[test]
+fn unfinished_work_is_sent_back_in_the_strict_mode() {
+    let strict: Vec<&str> = RUN.iter().copied().chain(["--strict-claims"]).collect();
+    unfinished_first("").run(&RUN).expect(0, &["claims: 1 made, 1 verified"]);
+    let project = unfinished_first("");
+    let place = "src/sum.py:2: placeholder: raise NotImplementedError";
+    project.run(&strict).expect(0, &["complete refuted", place]);
+    assert!(project.read("src/sum.py").contains("return sum(items)"));
+    unfinished_first("repairs: 0,").run(&strict).expect(3, &["complete refuted", place]);
+    // A workflow turns it on for a state, and off in the strict mode.
+    let on = unfinished_first("repairs: 0, claims: { complete: require },");
+    on.run(&RUN).expect(3, &["complete refuted", place]);
+    let off = unfinished_first("claims: { complete: ignore },");
+    off.run(&strict).expect(0, &["claims: 1 made, 1 verified"]);
+    let other = unfinished_first("claims: { complete: { check: test } },");
+    other.run(&["workflow", "check", "fix.yaml"]).expect(1, &["it has only a policy"]);
+}
+
 #[test]
 fn doctor_and_pack_show_name_what_is_missing() {
     let config =
