@@ -10,6 +10,7 @@ use super::unended;
 use super::watchdog::WatchedChild;
 use process_wrap::tokio::ChildWrapper;
 use rustix::process::Signal;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The largest number of rounds: about three seconds with the longest wait between two of them.
@@ -130,6 +131,10 @@ impl Drop for ProcessTree {
     }
 }
 
+/// Held while a child is started and tagged: what it starts before it is tagged is told from the
+/// processes of other children, which are tagged.
+static STARTING: Mutex<()> = Mutex::new(());
+
 /// Starts a child and registers it at once, so that it is not taken for an orphan.
 pub(super) fn start(
     marker: &str,
@@ -137,6 +142,7 @@ pub(super) fn start(
 ) -> Result<(Box<dyn ChildWrapper>, String, ProcessTree), SpawnError> {
     // Before the child exists: if this process is killed meanwhile, nothing is left unwatched.
     let watched = WatchedChild::begin(marker);
+    let starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
     // Locked during the start: a scan that sees the child waits here to learn who started it.
     let mut started = own_children::lock();
     let (child, program) = launch()?;
@@ -145,6 +151,7 @@ pub(super) fn start(
     started.started(pid);
     drop(started);
     let processes = ProcessSet::for_child(pid, marker);
+    drop(starting);
     watched.knows(processes.known());
     let tree = ProcessTree { processes, child: Some(pid), cleared: false, watched };
     Ok((child, program, tree))

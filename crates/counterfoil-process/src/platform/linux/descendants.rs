@@ -42,7 +42,7 @@ impl ProcessSet {
     pub(crate) fn for_child(pid: i32, marker: &str) -> Self {
         let mut set = Self::new(Target::Child(pid), marker, CgroupScope::none());
         if let Some(child) = Process::read(pid) {
-            set.tag.apply_to(&child);
+            set.tag.apply_to(&child, set.membership.supervisor.session);
             set.cgroup = CgroupScope::for_child(child, marker);
             own_children::lock().began(child.id.start);
             set.membership.begin(child.id);

@@ -63,6 +63,16 @@ pub(super) fn is_adopted(
     children_of_first_thread.contains(&process.id.pid) && !own_children::contains(process.id.pid)
 }
 
+/// The adopted children of this process that were started since then.
+pub(super) fn adopted_since(since: u64, our_session: i32) -> Vec<Process> {
+    let of_first_thread = children_of_first_thread();
+    let processes = of_first_thread.iter().filter_map(|pid| Process::read(*pid));
+    let is_orphan = |process: &Process| {
+        process.id.start >= since && is_adopted(process, our_session, &of_first_thread)
+    };
+    processes.filter(is_orphan).collect()
+}
+
 /// Reaps one dead child by its process id. Waiting for any child would take those of other code.
 pub(super) fn reap(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid)

@@ -3,7 +3,8 @@
 //! and session it survives the double fork of a daemon. A process loses it only by setting this
 //! limit itself.
 
-use crate::membership::Process;
+use super::orphans;
+use crate::membership::{Process, State};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
@@ -25,12 +26,26 @@ impl RlimitTag {
         Self(number >> 2 | 1 << 61)
     }
 
-    /// Tags a child that has just been started, and the descendants it has started already. Later
-    /// descendants inherit the tag. The child is tagged before it can read any input from us.
-    pub(super) fn apply_to(self, child: &Process) {
+    /// Tags a child that has just been started, and what it has started already: its descendants, and
+    /// orphans that this process adopted. Later ones inherit the tag. The child is tagged before it
+    /// can read any input from us. No other child may be started meanwhile: an orphan of it would be
+    /// taken for one of this child.
+    pub(super) fn apply_to(self, child: &Process, our_session: i32) {
         self.set_on(child.id.pid);
-        for descendant in child.descendants(MAX_TAGGED_DESCENDANTS) {
-            self.set_on(descendant.id.pid);
+        // One that is not tagged yet may start another and exit, so that it is looked for again.
+        for _ in 0..MAX_TAGGED_DESCENDANTS {
+            let mut untagged = child.descendants(MAX_TAGGED_DESCENDANTS);
+            untagged.extend(orphans::adopted_since(child.id.start, our_session));
+            untagged.retain(|process| {
+                let is_ours = process.id == child.id || is_tagged(process.id.pid);
+                !is_ours && process.state == State::Alive
+            });
+            if untagged.is_empty() {
+                return;
+            }
+            for process in untagged {
+                self.set_on(process.id.pid);
+            }
         }
     }
 
@@ -96,6 +111,43 @@ mod tests {
         assert_eq!(parse_limit(b""), None);
     }
 
+    fn our_session() -> i32 {
+        Process::read(std::process::id().cast_signed()).unwrap().session
+    }
+
+    #[test]
+    fn a_daemon_that_was_there_before_is_tagged() {
+        assert!(orphans::adopt());
+        // The subshell exits, and the daemon is ours.
+        let mut child = Command::new("setsid");
+        child
+            .args(["sh", "-c", "(env -i setsid sleep 60 > /dev/null 2>&1 &); echo up; read end"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let process = Process::read(child.id().cast_signed()).unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0; 2]).unwrap();
+        let adopted = || {
+            let mut found = orphans::adopted_since(process.id.start, our_session());
+            found.retain(|orphan| orphan.id != process.id);
+            found.pop()
+        };
+        let daemon = loop {
+            match adopted() {
+                Some(daemon) => break daemon,
+                None => std::thread::yield_now(),
+            }
+        };
+        let tag = RlimitTag::for_marker("early");
+        assert!(!is_tagged(daemon.id.pid));
+        tag.apply_to(&process, our_session());
+        let tagged = [process.id.pid, daemon.id.pid].map(|pid| tag.is_set_on(pid));
+        daemon.signal(rustix::process::Signal::KILL);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(tagged, [true, true]);
+    }
+
     #[test]
     fn it_goes_through_a_cleared_environment_and_a_new_session() {
         let mut child = Command::new("sh");
@@ -105,7 +157,7 @@ mod tests {
         let mut child = child.spawn().unwrap();
         let pid = child.id().cast_signed();
         let (tag, other) = (RlimitTag::for_marker("one"), RlimitTag::for_marker("other"));
-        tag.apply_to(&Process::read(pid).unwrap());
+        tag.apply_to(&Process::read(pid).unwrap(), our_session());
         assert!(tag.is_set_on(pid) && !other.is_set_on(pid));
         let mut stdin = child.stdin.take().unwrap();
         std::io::Write::write_all(&mut stdin, b"go\n").unwrap();
