@@ -70,21 +70,21 @@ impl ClaimReport {
         self.field.is_empty()
     }
 
-    /// Whether the step cannot continue: a required claim is refuted or cannot be verified, or it
-    /// cannot be observed whether protected files were changed.
+    /// Whether the step cannot continue: a required claim is not verified, or it cannot be observed
+    /// whether protected files were changed.
     pub fn blocks(&self) -> bool {
         let is_required = self.policy == ClaimPolicy::Require;
         match self.verdict {
-            Verdict::Refuted => is_required,
+            Verdict::Refuted | Verdict::Stale => is_required,
             Verdict::Unverifiable => is_required || self.kind == ClaimKind::Protected,
-            Verdict::Verified | Verdict::Stale => false,
+            Verdict::Verified => false,
         }
     }
 
     /// Whether another answer of the agent can change that a claim blocks. A workspace that cannot be
-    /// observed stays so.
+    /// observed stays so. A check that changed what it checks is run again, and may leave it then.
     pub fn is_repairable(&self) -> bool {
-        self.verdict == Verdict::Refuted
+        matches!(self.verdict, Verdict::Refuted | Verdict::Stale)
     }
 }
 

@@ -69,6 +69,26 @@ fn one_that_changes_the_tree_is_stale() {
 }
 
 #[test]
+fn one_that_is_required_may_not_change_the_tree_the_last_time() {
+    let project = |check: &str| {
+        let project = DirtyProject::new();
+        project.write("counterfoil.toml", &format!("[checks]\ntest = \"{check}\"\n"));
+        project.write_one_step("", ", repairs: 1, claims: { tests_pass: require }");
+        project
+    };
+    let again = || replies(&json!({"files": ["a.rs", "b.rs"], "tests_pass": true}), json!({}));
+    // One that formats has nothing left to do when it runs again.
+    let formats = project("grep -qx formatted b.rs || echo formatted >> b.rs");
+    let ran = formats.run_replies(&[tested("a.rs", "new\n"), again()], &["a.rs", "b.rs"]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ran.verdict(0, "tests_pass"), "verified");
+    let never_ends = project("echo formatted >> b.rs");
+    let ran = never_ends.run_replies(&[tested("a.rs", "new\n"), again()], &["a.rs", "b.rs"]);
+    assert_eq!(ran.ended(), ("failed", Some("claim"), 3), "{ran:?}");
+    assert!(ran.reason().contains("changed the files that it checks"), "{}", ran.reason());
+}
+
+#[test]
 fn one_that_needs_a_terminal_has_none() {
     let (_scene, ran) = checked(
         "[checks.test]\nrun = \"[ -t 0 ] && exit 0; cat; read answer < /dev/tty || { echo nobody answers; exit 9; }\"\ntimeout = \"1m\"\n",
