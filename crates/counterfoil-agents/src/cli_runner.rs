@@ -24,7 +24,8 @@ use crate::agent::{
 };
 use crate::config::{Channel, Denied};
 use crate::line_buffer::MAX_LINE_BYTES;
-use crate::submissions::{self, SessionFile, Submission};
+use crate::stderr_end::StderrEnd;
+use crate::submissions::{SessionFile, Submission, SubmissionReader};
 use crate::termination;
 use counterfoil_contract::Contract;
 use counterfoil_contract::render::prompt::Delivery;
@@ -35,7 +36,6 @@ use counterfoil_process::{Cause, ChildSpec, Environment, Exit, Timeouts};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -64,9 +64,7 @@ struct CliSession {
     /// missing, so the result is asked for as text.
     nothing_submitted: bool,
     /// The file in which the server stores submissions.
-    submissions: PathBuf,
-    /// The offset up to which that file was read.
-    read_offset: u64,
+    submissions: SubmissionReader,
     /// The id of the conversation, once it is known.
     conversation: Option<String>,
     /// Whether the next prompt continues the conversation of an earlier attempt.
@@ -80,7 +78,7 @@ struct CliSession {
 impl CliSession {
     fn new(agent: CliAgent, task: Task) -> Self {
         let (schema, schema_note) = delivery::schema(&agent, &task.contract);
-        let submissions = task.scratch.join("submissions.jsonl");
+        let submissions = SubmissionReader::new(task.scratch.join("submissions.jsonl"));
         let past = task.earlier.as_ref().and_then(|earlier| earlier.conversation.as_ref());
         let past = past.filter(|past| agent.has_record(&past.id, &task.scratch)).cloned();
         Self {
@@ -93,7 +91,6 @@ impl CliSession {
             schema_note,
             nothing_submitted: false,
             submissions,
-            read_offset: 0,
             last_exchange: LastExchange::default(),
         }
     }
@@ -108,7 +105,7 @@ impl CliSession {
         let session = SessionFile {
             contract: self.task.contract.definition().clone(),
             target: self.agent.adapter.dialect(),
-            submissions: self.submissions.clone(),
+            submissions: self.submissions.path.clone(),
             context: Some(self.task.context.clone()),
             receives: server.receives,
             checks: self.task.checks.clone(),
@@ -141,8 +138,8 @@ impl CliSession {
             RecordWatch::new(self.agent.clone(), self.task.scratch.clone(), conversation.clone());
         let accepted: Arc<Notify> = Arc::default();
         let submissions = (self.channel() == Some(Channel::Submit)).then(|| SubmissionWatch {
-            file: self.submissions.clone(),
-            from: self.read_offset,
+            file: self.submissions.path.clone(),
+            from: self.submissions.offset,
             accepted: accepted.clone(),
         });
         let submitted = submissions.clone();
@@ -169,7 +166,9 @@ impl CliSession {
             }
         };
         let (ended, enough) = supervise_until(spawn, &mut collector, stop, enough).await;
-        let OutputCollector { mut lines, mut parser, errors, .. } = collector;
+        let OutputCollector {
+            mut lines, mut parser, errors: StderrEnd { bytes: errors, .. }, ..
+        } = collector;
         lines.end(|line| drop(parser.on_line(line)));
         let ended = match ended {
             Ok(ended) => ended,
@@ -324,16 +323,7 @@ impl CliSession {
         if !self.agent.has_tools() {
             return Vec::new();
         }
-        match submissions::read(&self.submissions, self.read_offset) {
-            Ok((submissions, offset)) => {
-                self.read_offset = offset;
-                submissions
-            }
-            Err(error) => {
-                notes.push(format!("the submissions cannot be read: {error}"));
-                Vec::new()
-            }
-        }
+        self.submissions.read_new(notes)
     }
 }
 

@@ -12,13 +12,14 @@ use crate::cli_runner;
 use crate::config::{Agents, CONVERSATION, CommandError, Denied, OutputDialect, Settings};
 use crate::environment::AgentEnvironment;
 use crate::line_buffer::{LineBuffer, MAX_LINE_BYTES};
+use crate::stderr_end::StderrEnd;
 use crate::termination::{self, tail};
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_flow::{AttemptOutcome, FailureKind, RetryRule, Usage};
 use counterfoil_process::contain::Launcher;
 use counterfoil_process::{Cause, ChildSpec, Environment, Exit, Timeouts, supervise};
 use events::EventParser;
-use output::{EventReader, OutputCollector, Read};
+use output::{EventReader, MAX_STDERR_BYTES, OutputCollector, Read};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -275,9 +276,10 @@ impl CommandSession {
                 over_limit: None,
             })),
         };
-        let mut collector = OutputCollector { context, read, errors: Vec::new() };
+        let mut collector =
+            OutputCollector { context, read, errors: StderrEnd::of(MAX_STDERR_BYTES) };
         let ended = supervise(spawn, &mut collector, stop).await;
-        let OutputCollector { read, errors, .. } = collector;
+        let OutputCollector { read, errors: StderrEnd { bytes: errors, .. }, .. } = collector;
         let (cause, exit) = match ended {
             Ok(ended) => (ended.cause, ended.exit),
             Err(error) => {

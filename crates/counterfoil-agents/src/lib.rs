@@ -21,6 +21,7 @@ pub mod redact;
 pub mod result_selection;
 pub mod script_agent;
 pub mod spec;
+mod stderr_end;
 pub mod submissions;
 mod termination;
 pub mod transcript;

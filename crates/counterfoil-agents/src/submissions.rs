@@ -180,6 +180,34 @@ pub fn read(path: &Path, from: u64) -> Result<(Vec<Submission>, u64), Submission
     Ok((submissions, from + complete as u64))
 }
 
+/// Reads a file of submissions, each of them once.
+#[derive(Debug)]
+pub(crate) struct SubmissionReader {
+    pub(crate) path: PathBuf,
+    /// Where the next submission begins.
+    pub(crate) offset: u64,
+}
+
+impl SubmissionReader {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, offset: 0 }
+    }
+
+    /// The submissions since the last call. If the file cannot be read, a note says so.
+    pub(crate) fn read_new(&mut self, notes: &mut Vec<String>) -> Vec<Submission> {
+        match read(&self.path, self.offset) {
+            Ok((submissions, offset)) => {
+                self.offset = offset;
+                submissions
+            }
+            Err(error) => {
+                notes.push(format!("the submissions cannot be read: {error}"));
+                Vec::new()
+            }
+        }
+    }
+}
+
 fn open(path: &Path, from: u64) -> io::Result<(File, u64)> {
     ensure_regular_file(path)?;
     let mut file = File::open(path)?;

@@ -365,7 +365,7 @@ impl<'n> Checker<'n> {
                 Code::BadName,
                 name.node,
                 message,
-                "use up to 80 letters, digits, - and _, starting with a letter",
+                "use up to 80 letters, digits, -, _ and /, starting with a letter",
             );
         }
     }

@@ -111,6 +111,9 @@ pub(crate) fn files_in(
     let mut files = Vec::new();
     for path in paths {
         if !path.is_dir() {
+            if !path.exists() {
+                bail!("there is no file or folder {}", display_path(path));
+            }
             files.push(path.clone());
             continue;
         }

@@ -4,6 +4,7 @@ use super::outgoing;
 use super::turn::Turn;
 use crate::agent::PromptContext;
 use crate::line_buffer::LineBuffer;
+use crate::stderr_end::StderrEnd;
 use counterfoil_process::{
     Exchange, InteractiveChild, Output, OutputSink, SpawnError, StopRequest, Timeouts,
 };
@@ -48,7 +49,7 @@ pub(super) struct TurnSink<'r, 'c> {
     input: mpsc::Sender<Vec<u8>>,
     progress: Arc<Mutex<Progress>>,
     /// The end of standard error.
-    pub(super) errors: Vec<u8>,
+    pub(super) errors: StderrEnd,
     /// Whether the transcript is in the middle of a line.
     in_line: bool,
     /// Whether the program does not read what it is sent.
@@ -70,7 +71,7 @@ impl<'r, 'c> TurnSink<'r, 'c> {
             turn,
             input,
             progress: Arc::default(),
-            errors: Vec::new(),
+            errors: StderrEnd::of(MAX_STDERR_BYTES),
             in_line: false,
             is_deaf: false,
         };
@@ -131,9 +132,7 @@ impl OutputSink for TurnSink<'_, '_> {
                 bytes.split_inclusive(|byte| *byte == b'\n').try_for_each(|piece| self.take(piece))
             }
             Output::Stderr(bytes) => {
-                self.errors.extend_from_slice(bytes);
-                let over = self.errors.len().saturating_sub(MAX_STDERR_BYTES);
-                self.errors.drain(..over);
+                self.errors.push(bytes);
                 ControlFlow::Continue(())
             }
         }

@@ -15,7 +15,8 @@ use crate::check_service::CheckService;
 use crate::cli_runner::check_instructions;
 use crate::config::Denied;
 use crate::line_buffer::{LineBuffer, MAX_LINE_BYTES};
-use crate::submissions::{self, SessionFile, Submission};
+use crate::stderr_end::StderrEnd;
+use crate::submissions::{SessionFile, Submission, SubmissionReader};
 use crate::termination;
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor::Target;
@@ -47,9 +48,7 @@ pub(super) struct AcpSession {
     /// missing, so the result is asked for as text.
     nothing_submitted: bool,
     /// The file in which the server stores submissions.
-    submissions: PathBuf,
-    /// The offset up to which that file was read.
-    read_offset: u64,
+    submissions: SubmissionReader,
     /// The usage before this prompt.
     meter: UsageMeter,
 }
@@ -79,14 +78,13 @@ impl TurnReply {
 
 impl AcpSession {
     pub(super) fn new(agent: AcpAgent, task: Task) -> Self {
-        let submissions = task.scratch.join("submissions.jsonl");
+        let submissions = SubmissionReader::new(task.scratch.join("submissions.jsonl"));
         Self {
             agent,
             task,
             process: None,
             nothing_submitted: false,
             submissions,
-            read_offset: 0,
             meter: UsageMeter::default(),
         }
     }
@@ -137,7 +135,7 @@ impl AcpSession {
             contract: self.task.contract.definition().clone(),
             // Its model is unknown: the dialect that every one reads.
             target: Target::Claude,
-            submissions: self.submissions.clone(),
+            submissions: self.submissions.path.clone(),
             context: Some(self.task.context.clone()),
             receives: true,
             checks: self.task.checks.clone(),
@@ -208,7 +206,7 @@ impl AcpSession {
         let mut sink = TurnSink::new(context, lines, turn, first, process.input.clone());
         let (ended, stopped) = exchange(&mut process.child, timeouts, startup, &mut sink).await;
         let at = jiff::Timestamp::now().as_millisecond();
-        let TurnSink { turn, errors, is_deaf, .. } = sink;
+        let TurnSink { turn, errors: StderrEnd { bytes: errors, .. }, is_deaf, .. } = sink;
         let mut result = turn.finish(at);
         let too_long = std::mem::take(&mut process.lines.too_long);
         if too_long > 0 {
@@ -269,16 +267,7 @@ impl AcpSession {
         if !self.agent.has_tools() {
             return Vec::new();
         }
-        match submissions::read(&self.submissions, self.read_offset) {
-            Ok((submissions, offset)) => {
-                self.read_offset = offset;
-                submissions
-            }
-            Err(error) => {
-                notes.push(format!("the submissions cannot be read: {error}"));
-                Vec::new()
-            }
-        }
+        self.submissions.read_new(notes)
     }
 }
 

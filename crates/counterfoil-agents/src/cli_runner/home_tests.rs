@@ -11,6 +11,7 @@ use crate::environment::installed::{Installed, VersionFit};
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_contract::{Contract, Definition, Framing};
 use counterfoil_flow::Access;
+use std::path::PathBuf;
 
 /// A program with a folder in the user's home.
 struct Homely;

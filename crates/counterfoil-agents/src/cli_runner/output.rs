@@ -3,6 +3,7 @@
 use crate::adapters::{ReplyProgress, StreamParser};
 use crate::agent::{AgentProgress, PromptContext};
 use crate::line_buffer::LineBuffer;
+use crate::stderr_end::StderrEnd;
 use crate::submissions;
 use counterfoil_contract::Status;
 use counterfoil_flow::Usage;
@@ -52,7 +53,7 @@ pub(super) struct OutputCollector<'r> {
     /// The id of the conversation, for those who follow its record.
     pub(super) conversation: Arc<OnceLock<String>>,
     /// The end of standard error.
-    pub(super) errors: Vec<u8>,
+    pub(super) errors: StderrEnd,
     /// Whether the id of the conversation was passed on.
     is_announced: bool,
     /// The submissions, if the program is ended after an accepted one.
@@ -118,7 +119,8 @@ impl<'r> OutputCollector<'r> {
         submissions: Option<SubmissionWatch>,
         progress: SharedProgress,
     ) -> Self {
-        let (lines, errors, is_announced) = (LineBuffer::default(), Vec::new(), false);
+        let (lines, errors, is_announced) =
+            (LineBuffer::default(), StderrEnd::of(MAX_STDERR_BYTES), false);
         Self { context, lines, parser, conversation, errors, is_announced, submissions, progress }
     }
 
@@ -163,9 +165,7 @@ impl OutputSink for OutputCollector<'_> {
                 }
             }
             Output::Stderr(bytes) => {
-                self.errors.extend_from_slice(bytes);
-                let over = self.errors.len().saturating_sub(MAX_STDERR_BYTES);
-                self.errors.drain(..over);
+                self.errors.push(bytes);
             }
         }
         ControlFlow::Continue(())

@@ -4,6 +4,7 @@ use super::events::EventParser;
 use crate::adapters::{StreamParser, UsageMeter};
 use crate::agent::PromptContext;
 use crate::line_buffer::LineBuffer;
+use crate::stderr_end::StderrEnd;
 use counterfoil_flow::{Budget, Usage};
 use counterfoil_process::{Output, OutputSink};
 use std::ops::ControlFlow;
@@ -13,7 +14,7 @@ pub(super) struct OutputCollector<'r> {
     pub(super) context: &'r mut PromptContext,
     pub(super) read: Read,
     /// The end of standard error.
-    pub(super) errors: Vec<u8>,
+    pub(super) errors: StderrEnd,
 }
 
 /// What is kept of standard output.
@@ -65,7 +66,7 @@ fn exceeded(used: &Usage, budget: &Budget) -> Option<String> {
 }
 
 /// How much of the end of standard error is kept.
-const MAX_STDERR_BYTES: usize = 4096;
+pub(super) const MAX_STDERR_BYTES: usize = 4096;
 
 impl OutputSink for OutputCollector<'_> {
     fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
@@ -90,9 +91,7 @@ impl OutputSink for OutputCollector<'_> {
                 }
             }
             Output::Stderr(bytes) => {
-                self.errors.extend_from_slice(bytes);
-                let over = self.errors.len().saturating_sub(MAX_STDERR_BYTES);
-                self.errors.drain(..over);
+                self.errors.push(bytes);
                 show_last_line(bytes, &*activity);
             }
         }

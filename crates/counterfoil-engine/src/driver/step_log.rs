@@ -67,12 +67,13 @@ impl StepLog {
         }
     }
 
-    /// The span of an attempt: what is logged while it runs belongs to it.
+    /// The span of an attempt: what is logged while it runs belongs to it. It has the highest level,
+    /// so that every level of the log has it.
     pub(super) fn span(&self, attempt: &str, run_state: &RunState) -> Span {
         let step = self.attempts.get(attempt).cloned().unwrap_or_default();
         let agent = step.agent.as_deref();
         let (program, model) = program(agent, run_state);
-        tracing::info_span!(
+        tracing::error_span!(
             target: TARGET, "attempt", run = %run_state.run, state = %step.state, visit = step.visit,
             attempt = step.attempt, agent, program, model,
         )

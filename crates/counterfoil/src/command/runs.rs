@@ -1,7 +1,7 @@
 //! The commands `counterfoil runs`, `answer` and `cancel`.
 
 use super::run::{Reporting, Takeup};
-use crate::cli::{AnswerArgs, ListFormat, RunRef, RunsArgs, StateLocation};
+use crate::cli::{AnswerArgs, ListFormat, RunFormat, RunRef, RunsArgs, StateLocation};
 use crate::exit::Exit;
 use crate::{output, person, render, state_folder};
 use anyhow::{Result, bail};
@@ -120,7 +120,12 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
 
 /// Lists the open questions of a run, or of all runs.
 fn list_questions(args: &AnswerArgs, run: Option<&str>) -> Result<Exit> {
-    let Some(engine) = open_if_any(&args.location)? else { return Ok(Exit::Success) };
+    let Some(engine) = open_if_any(&args.location)? else {
+        if args.format == RunFormat::Json {
+            output::write_json(&json!([]))?;
+        }
+        return Ok(Exit::Success);
+    };
     let runs: Vec<String> = match run {
         Some(run) => vec![engine.journal().resolve(run)?],
         None => {
@@ -128,14 +133,22 @@ fn list_questions(args: &AnswerArgs, run: Option<&str>) -> Result<Exit> {
             all.filter(|run| run.summary.questions > 0).map(|run| run.id).collect()
         }
     };
+    let reports: Vec<_> = runs.iter().map(|run| engine.report(run)).collect::<Result<_, _>>()?;
+    let open = || reports.iter().filter(|report| !report.questions.is_empty());
+    if args.format == RunFormat::Json {
+        let list: Vec<Value> = open()
+            .map(|report| {
+                json!({"run": report.run, "workflow": report.workflow, "questions": report.questions})
+            })
+            .collect();
+        output::write_json(&list)?;
+        return Ok(Exit::Success);
+    }
     let flags = render::location_flags(&args.location);
     let mut text = String::new();
-    for run in runs {
-        let report = engine.report(&run)?;
-        if !report.questions.is_empty() {
-            text += &format!("run {run} of {}\n", report.workflow);
-            text += &render::questions(&report, &flags);
-        }
+    for report in open() {
+        text += &format!("run {} of {}\n", report.run, report.workflow);
+        text += &render::questions(report, &flags);
     }
     if text.is_empty() {
         output::write_stderr("no question is open\n");

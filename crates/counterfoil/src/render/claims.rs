@@ -237,7 +237,8 @@ const MAX_PLACES: usize = 100;
 /// Unfinished work that a change left behind.
 pub(crate) fn unfinished(work: &UnfinishedWork) -> String {
     if work.places.is_empty() {
-        return "no unfinished work was added\n".to_owned();
+        return "no unfinished work was added in Go, JavaScript, Python, Rust or TypeScript\n"
+            .to_owned();
     }
     let mut text = format!("unfinished: {}\n", pluralize(work.places.len(), "place"));
     for place in work.places.iter().take(MAX_PLACES) {

@@ -617,6 +617,9 @@ fn lint_takes_folders_and_writes_what_ci_reads() {
     let empty = lint(&[&none]);
     assert_eq!(empty.code, Some(2));
     assert!(empty.stderr.contains("there is no contract file in the folder"), "{}", empty.stderr);
+    let missing = lint(&[&format!("{none}/nothing.yaml")]);
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.stderr.contains("there is no file or folder"), "{}", missing.stderr);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::super::duration;
 use counterfoil_contract::text::{Form, neutralize, pluralize, truncate};
+use counterfoil_flow::amount::dollars;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -27,16 +28,17 @@ pub(crate) fn markdown(receipt: &Value) -> String {
     if !text("/reason").is_empty() {
         let _ = writeln!(out, "{}\n", code(text("/reason")));
     }
-    let cost = receipt.pointer("/usage/cost_usd").map(Value::to_string).unwrap_or_default();
+    let cost = receipt.pointer("/usage/cost_usd").and_then(Value::as_f64).map(dollars);
     let _ = writeln!(
         out,
-        "{} verified, {} refuted, {} stale, {} unverifiable · {} · {} tokens · ${cost} · {}\n",
+        "{} verified, {} refuted, {} stale, {} unverifiable · {} · {} tokens · {} · {}\n",
         number("/summary/verified"),
         number("/summary/refuted"),
         number("/summary/stale"),
         number("/summary/unverifiable"),
         pluralize(list("/changes/files").len(), "changed file"),
         number("/usage/input_tokens") + number("/usage/output_tokens"),
+        cost.unwrap_or_default(),
         duration(number("/usage/wall_ms")),
     );
     if let Some(task) = receipt.pointer("/asked/inputs/task").and_then(Value::as_str) {

@@ -89,3 +89,23 @@ pub(crate) fn replies(replies: &[&str]) -> String {
 pub(crate) const GOOD: &str = r#"text: '{"ok": true}'"#;
 /// A reply that breaks a rule of its contract.
 pub(crate) const BAD: &str = r#"text: '{"ok": false}'"#;
+
+/// A reply that sends a looping workflow back.
+pub(crate) const NOT_OK: &str = r#"text: '{"ok": false, "note": "no"}'"#;
+
+/// A workflow with a step that is repeated until it is ok, at most so many times.
+pub(crate) fn looping(max: u32) -> String {
+    format!(
+        "
+workflow: loop
+agents: {{ worker: {{ contract: scene/step, prompt: \"Do {{{{ run.state }}}}.\" }} }}
+contracts: [contracts]
+limits: {{ rounds: {{ max: {max}, then: over }} }}
+start: work
+states:
+  work: {{ agent: worker, next: [{{ when: result.ok, go: done }}, {{ go: work, counts: rounds }}] }}
+  done: {{ end: done }}
+  over: {{ end: exhausted }}
+"
+    )
+}

@@ -1,6 +1,6 @@
 //! Runs that ended are reopened at the step that ended them.
 
-use crate::runs::project::{BAD, GOOD, WorkflowProject, replies};
+use crate::runs::project::{BAD, GOOD, NOT_OK, WorkflowProject, looping, replies};
 use serde_json::json;
 
 const TWO: &str = "
@@ -66,23 +66,9 @@ fn the_summary_of_a_run_that_can_be_reopened_says_how() {
     assert!(output.stderr.contains("reopen: counterfoil resume "), "{}", output.stderr);
 }
 
-const LOOP: &str = "
-workflow: loop
-agents: { worker: { contract: scene/step, prompt: \"Do {{ run.state }}.\" } }
-contracts: [contracts]
-limits: { rounds: { max: 1, then: over } }
-start: work
-states:
-  work: { agent: worker, next: [{ when: result.ok, go: done }, { go: work, counts: rounds }] }
-  done: { end: done }
-  over: { end: exhausted }
-";
-
-const NOT_OK: &str = r#"text: '{"ok": false, "note": "no"}'"#;
-
 #[test]
 fn a_limit_that_is_still_used_up_is_said_with_the_flag_that_raises_it() {
-    let project = WorkflowProject::new(LOOP, &replies(&[NOT_OK, NOT_OK, GOOD]));
+    let project = WorkflowProject::new(&looping(1), &replies(&[NOT_OK, NOT_OK, GOOD]));
     assert_eq!(project.run_workflow().ended(), ("exhausted", None, 6));
     let words = project.run_refused(&["resume", "last"]);
     assert!(words.contains("would end as exhausted again at once"), "{words}");
@@ -109,7 +95,7 @@ fn a_budget_that_ran_out_is_said_with_the_flag_that_raises_it() {
 
 #[test]
 fn an_input_can_change_when_a_run_is_reopened() {
-    let workflow = LOOP
+    let workflow = looping(1)
         .replace("rounds: { max: 1,", "rounds: { max: most,")
         .replace("start: work", "inputs: { most: { type: integer, default: 1 } }\nstart: work");
     let project = WorkflowProject::new(&workflow, &replies(&[NOT_OK, NOT_OK, GOOD]));

@@ -1,25 +1,12 @@
 //! What people see of a run: one screen, a step of it, questions at the terminal, notifications, and
 //! what is cleaned away.
 
-use crate::runs::project::{BAD, GOOD, WorkflowProject, one_step, replies};
-
-const ROUNDS: &str = "
-workflow: loop
-agents: { worker: { contract: scene/step, prompt: \"Do {{ run.state }}.\" } }
-contracts: [contracts]
-limits: { rounds: { max: 30, then: over } }
-start: work
-states:
-  work: { agent: worker, next: [{ when: result.ok, go: done }, { go: work, counts: rounds }] }
-  done: { end: done }
-  over: { end: exhausted }
-";
-
-const NOT_OK: &str = r#"text: '{"ok": false, "note": "no"}'"#;
+use crate::runs::project::{BAD, GOOD, NOT_OK, WorkflowProject, looping, one_step, replies};
 
 #[test]
 fn visits_and_attempts_are_counted_apart() {
-    let project = WorkflowProject::new(ROUNDS, &replies(&[NOT_OK, "fail: timeout", NOT_OK, GOOD]));
+    let project =
+        WorkflowProject::new(&looping(30), &replies(&[NOT_OK, "fail: timeout", NOT_OK, GOOD]));
     let ran = project.run_workflow();
     assert_eq!(ran.ended(), ("done", None, 0), "{}", ran.reason());
     let places: Vec<_> = ran.report["attempts"]
@@ -47,7 +34,7 @@ fn a_long_run_is_folded_to_one_screen() {
         .collect();
     all.push(GOOD.to_owned());
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    let project = WorkflowProject::new(ROUNDS, &replies(&all));
+    let project = WorkflowProject::new(&looping(30), &replies(&all));
     assert_eq!(project.run_workflow().ended(), ("done", None, 0));
     let shown = project.run(&["show"]).stdout;
     assert!(shown.lines().count() <= 50, "{shown}");
@@ -65,7 +52,7 @@ fn a_long_run_is_folded_to_one_screen() {
 
 #[test]
 fn the_parts_of_a_step_are_shown() {
-    let project = WorkflowProject::new(ROUNDS, &replies(&[NOT_OK, BAD, GOOD]));
+    let project = WorkflowProject::new(&looping(30), &replies(&[NOT_OK, BAD, GOOD]));
     assert_eq!(project.run_workflow().ended(), ("done", None, 0));
     let part = |step: &str, part: &str| project.run(&["show", "last", step, part]);
     assert_eq!(part("work", "--result").stdout, "{\n  \"ok\": true\n}\n");
@@ -88,7 +75,7 @@ fn the_parts_of_a_step_are_shown() {
 
 #[test]
 fn only_trouble_is_shown_if_only_trouble_is_asked_for() {
-    let project = WorkflowProject::new(ROUNDS, &replies(&["fail: timeout", GOOD]));
+    let project = WorkflowProject::new(&looping(30), &replies(&["fail: timeout", GOOD]));
     project.run_workflow();
     let shown = project.run(&["show", "--trouble"]);
     shown.expect(0, &["↺ work: worker: timeout: ", "a later attempt was accepted"]);
@@ -157,6 +144,9 @@ fn a_question_that_is_left_open_waits() {
     assert_eq!(open.stdout.matches("Shall it go out?\n    It has two parts.").count(), 2);
     assert_eq!(open.code, Some(0));
     assert_eq!(project.run(&["answer", "last"]).stdout.matches("Shall it go out?").count(), 1);
+    let list = project.run(&["answer", "--format", "json"]).json();
+    let asked = list.as_array().unwrap().iter().map(|run| &run["questions"][0]["id"]);
+    assert_eq!(asked.collect::<Vec<_>>(), ["approve", "approve"], "{list:#}");
     project.run(&["answer", "last", "approve"]).expect(2, &["give the answer to 'approve'"]);
 }
 

@@ -136,6 +136,12 @@ fn rows(all: &Commands) -> Vec<Row> {
             rows.push(row("show", &[run, part]));
         }
         rows.extend(each("show", &[run, EVIL], None));
+        for step in ["work", EVIL] {
+            rows.extend(each("show", &[run, step], None));
+            for part in ["--prompt", "--reply", "--result"] {
+                rows.push(row("show", &[run, step, part]));
+            }
+        }
         rows.push(row("show", &[run, "--events"]));
     }
     rows.extend(each("claims stats", &[], None));
@@ -291,7 +297,7 @@ fn without_own_sequences(text: &str) -> String {
 }
 
 /// What a stream has that must not be printed: a character, or a line that is not the program's.
-fn find_poison(text: &str) -> Option<String> {
+fn find_poison(text: &str, has_own_lines: bool) -> Option<String> {
     if let Some(at) = text.find(is_forbidden) {
         let from = (0..=at.saturating_sub(60)).rev().find(|at| text.is_char_boundary(*at));
         let line: String = text[from.unwrap_or(0)..].chars().take(120).collect();
@@ -303,7 +309,7 @@ fn find_poison(text: &str) -> Option<String> {
     let mut lines =
         text.lines().scan("", |before, line| Some((std::mem::replace(before, line), line)));
     lines
-        .find(|(_, line)| line.starts_with(FORGED))
+        .find(|(_, line)| has_own_lines && line.starts_with(FORGED))
         .map(|(before, line)| format!("a line that is not the program's:\n{before}\n{line}"))
 }
 
@@ -347,10 +353,13 @@ fn nothing_that_a_terminal_obeys_is_printed_by_any_command() {
     for row in &rows {
         for terminal in [false, true] {
             let output = output(&project, row, terminal);
+            // A prompt or a reply is printed as it is, with nothing of the program's around it.
+            let is_text = |word: &String| word == "--prompt" || word == "--reply";
+            let has_own_lines = !row.arguments.iter().any(is_text);
             let call = format!("{} {:?} (terminal: {terminal})", row.command, row.arguments);
             for (stream, text) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
                 let text = if terminal { without_own_sequences(text) } else { text.clone() };
-                if let Some(poison) = find_poison(&text) {
+                if let Some(poison) = find_poison(&text, has_own_lines) {
                     poisoned.push(format!("{call}: {stream} has {poison}"));
                 }
                 // The letters of the poison arrive, so it was printed.
