@@ -1,0 +1,174 @@
+//! The blocks of README.md and of every page in `docs/`, executed in order, one test for each page.
+
+use crate::expected::difference;
+use crate::plan::{Action, Command, Step, Syntax, plan};
+use crate::sandbox::{Ended, Sandbox};
+use crate::{markdown_files, read, trial};
+use libtest_mimic::Trial;
+use serde_json::Value;
+
+/// Pages whose blocks are not written for this test yet. Their tests are ignored.
+const NOT_CONVERTED: [&str; 11] = [
+    "README.md",
+    "docs/agents.md",
+    "docs/ci.md",
+    "docs/claims.md",
+    "docs/contracts.md",
+    "docs/performance.md",
+    "docs/receipts.md",
+    "docs/replay.md",
+    "docs/security.md",
+    "docs/setup.md",
+    "docs/workflows.md",
+];
+
+/// The file with the pages whose Rust blocks rustdoc runs.
+const DOC_TESTS: &str = "crates/counterfoil-packs/src/pages.rs";
+
+fn pages() -> Vec<String> {
+    std::iter::once("README.md".to_owned()).chain(markdown_files("docs")).collect()
+}
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials: Vec<Trial> = pages()
+        .into_iter()
+        .map(|page| {
+            let is_ignored = NOT_CONVERTED.contains(&page.as_str());
+            let name = page.clone();
+            trial("blocks", &name, move || execute(&page)).with_ignored_flag(is_ignored)
+        })
+        .collect();
+    trials.push(trial("blocks", "every_block_has_a_use", every_block_has_a_use));
+    trials.push(trial("blocks", "failures_name_the_command", failures_name_the_command));
+    trials
+}
+
+/// Executes a page, and fails with everything that is wrong with it.
+fn execute(page: &str) {
+    let text = read(page);
+    let failures = failures(page, &text);
+    assert!(
+        failures.is_empty(),
+        "{} failures in {page}\n\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+}
+
+fn failures(page: &str, text: &str) -> Vec<String> {
+    let (steps, problems) = plan(text);
+    let mut failures: Vec<String> =
+        problems.iter().map(|one| format!("{page}:{}: {}\n", one.line, one.text)).collect();
+    let sandbox = Sandbox::new();
+    for step in &steps {
+        let found = perform(&sandbox, page, step);
+        failures.extend(found.into_iter().map(|(line, text)| format!("{page}:{line}: {text}")));
+    }
+    failures
+}
+
+/// Performs a step. Returns what is wrong, each with its line.
+fn perform(sandbox: &Sandbox, page: &str, step: &Step) -> Vec<(usize, String)> {
+    let failure = match &step.action {
+        Action::Write { path, content } => {
+            sandbox.write(path, content);
+            None
+        }
+        Action::Script { text, exit } => wrong_exit(text, *exit, &sandbox.run(&["-eu"], text)),
+        Action::Setup(text) => wrong_exit(text, 0, &sandbox.run(&["-eu"], text)),
+        Action::Session(commands) => {
+            let run =
+                |one: &Command| Some((one.line, wrong_output(one, &sandbox.run(&[], &one.text))?));
+            return commands.iter().filter_map(run).collect();
+        }
+        Action::Parse { syntax, text } => parse(*syntax, text).err(),
+        Action::DocTest if read(DOC_TESTS).contains(&format!("/{page}\"")) => None,
+        Action::DocTest => {
+            Some(format!("no doc test runs this block; add the page to {DOC_TESTS}\n"))
+        }
+        Action::Illustration | Action::NotRun => None,
+    };
+    failure.map(|text| (step.line, text)).into_iter().collect()
+}
+
+fn parse(syntax: Syntax, text: &str) -> Result<(), String> {
+    let json = |text: &str| serde_json::from_str::<Value>(text).map(drop);
+    match syntax {
+        Syntax::Json => json(text).map_err(|error| format!("not JSON: {error}\n")),
+        Syntax::JsonLines => {
+            text.lines().try_for_each(json).map_err(|error| format!("not JSON lines: {error}\n"))
+        }
+        Syntax::Yaml => serde_saphyr::from_multiple::<Value>(text)
+            .map(drop)
+            .map_err(|error| format!("not YAML: {error}\n")),
+        Syntax::Toml => toml::from_str::<toml::Table>(text)
+            .map(drop)
+            .map_err(|error| format!("not TOML: {error}\n")),
+    }
+}
+
+/// Says how a command ended, if it should have ended otherwise.
+fn wrong_exit(command: &str, exit: i32, ended: &Ended) -> Option<String> {
+    let how = match (ended.took_too_long, ended.code) {
+        (true, _) => "took too long".to_owned(),
+        (false, Some(code)) if code == exit => return None,
+        (false, Some(code)) => format!("exited with {code}"),
+        (false, None) => "was ended by a signal".to_owned(),
+    };
+    let command = indented(command);
+    let output = indented(&ended.output);
+    Some(format!("{how} instead of {exit}\n  command\n{command}  output\n{output}"))
+}
+
+fn wrong_output(command: &Command, ended: &Ended) -> Option<String> {
+    if let Some(failure) = wrong_exit(&command.text, command.exit, ended) {
+        return Some(failure);
+    }
+    let difference = difference(&command.output, &ended.output)?;
+    let text = indented(&command.text);
+    let expected = indented(&command.output);
+    let output = indented(&ended.output);
+    Some(format!("{difference}\n  command\n{text}  expected\n{expected}  output\n{output}"))
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
+}
+
+/// Blocks that are neither executed nor parsed nor left out for a reason are counted over all pages.
+fn every_block_has_a_use() {
+    let converted = pages().into_iter().filter(|page| !NOT_CONVERTED.contains(&page.as_str()));
+    let mut used = 0;
+    let mut unused: Vec<String> = Vec::new();
+    for page in converted {
+        let (steps, problems) = plan(&read(&page));
+        used += steps.len();
+        unused.extend(problems.iter().map(|one| format!("{page}:{}: {}", one.line, one.text)));
+    }
+    assert!(unused.is_empty(), "{} of {} blocks\n{}", unused.len(), used, unused.join("\n"));
+    for page in NOT_CONVERTED {
+        assert!(pages().iter().any(|one| one == page), "there is no {page}");
+    }
+}
+
+fn failures_name_the_command() {
+    let page = "<!-- file: a.txt -->\n```text\none\n```\n\n\
+                ```console\n$ cat a.txt\ntwo\n$ cat b.txt\n```\n\n\
+                ```sh\ncat a.txt\ncat $NONE\n```\n\n\
+                <!-- exit: 3 -->\n```sh\ntest -e a.txt\n```\n\n\
+                ```yaml\n{\n```\n\n```json\n{}\n```\n";
+    let found = failures("page.md", page);
+    let heads: Vec<&str> = found.iter().filter_map(|one| one.lines().next()).collect();
+    let [printed, missing, unset, exit, yaml] = heads.as_slice() else { panic!("{found:#?}") };
+    assert_eq!(*printed, "page.md:7: not printed, or not there: two");
+    assert!(
+        found[0].ends_with("  command\n    cat a.txt\n  expected\n    two\n  output\n    one\n")
+    );
+    assert_eq!(*missing, "page.md:9: exited with 1 instead of 0");
+    assert!(
+        unset.starts_with("page.md:12: exited with ") && found[2].contains("    one\n"),
+        "{unset}"
+    );
+    assert_eq!(*exit, "page.md:18: exited with 0 instead of 3");
+    assert!(yaml.starts_with("page.md:22: not YAML"), "{yaml}");
+}
