@@ -19,6 +19,8 @@ mod execution_loop;
 mod feature_pipeline;
 mod gated_team;
 mod pack;
+#[cfg(doctest)]
+mod pages;
 mod review_fix;
 mod spec_pipeline;
 mod value;

@@ -6,6 +6,7 @@
 
 mod blocks;
 mod expected;
+mod picture;
 mod plan;
 mod sandbox;
 
@@ -17,11 +18,16 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_counterfoil");
 
 fn main() {
     let arguments = Arguments::from_args();
-    let trials: Vec<Trial> =
-        [blocks::trials(), expected::trials(), plan::trials(), sandbox::trials()]
-            .into_iter()
-            .flatten()
-            .collect();
+    let trials: Vec<Trial> = [
+        blocks::trials(),
+        expected::trials(),
+        picture::trials(),
+        plan::trials(),
+        sandbox::trials(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     libtest_mimic::run(&arguments, trials).exit();
 }
 

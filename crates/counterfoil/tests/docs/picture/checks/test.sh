@@ -1,0 +1,1 @@
+test "$(sh slug.sh 'Hello World!')" = hello-world
