@@ -6,6 +6,7 @@
 
 mod blocks;
 mod expected;
+mod links;
 mod picture;
 mod plan;
 mod sandbox;
@@ -21,6 +22,7 @@ fn main() {
     let trials: Vec<Trial> = [
         blocks::trials(),
         expected::trials(),
+        links::trials(),
         picture::trials(),
         plan::trials(),
         sandbox::trials(),
