@@ -3,3 +3,6 @@
 
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Embedding;

@@ -1,4 +1,5 @@
-//! The blocks of README.md and of every page in `docs/`, executed in order, one test for each page.
+//! The blocks of README.md, of every page in `docs/` and of the pages for contributors, executed in
+//! order, one test for each page.
 
 use crate::expected::difference;
 use crate::plan::{Action, Command, Step, Syntax, plan};
@@ -7,34 +8,20 @@ use crate::{markdown_files, read, trial};
 use libtest_mimic::Trial;
 use serde_json::Value;
 
-/// Pages whose blocks are not written for this test yet. Their tests are ignored.
-const NOT_CONVERTED: &[&str] = &[
-    "docs/agents.md",
-    "docs/ci.md",
-    "docs/claims.md",
-    "docs/contracts.md",
-    "docs/performance.md",
-    "docs/receipts.md",
-    "docs/replay.md",
-    "docs/security.md",
-    "docs/setup.md",
-    "docs/workflows.md",
-];
-
 /// The file with the pages whose Rust blocks rustdoc runs.
 const DOC_TESTS: &str = "crates/counterfoil-packs/src/pages.rs";
 
 fn pages() -> Vec<String> {
-    std::iter::once("README.md".to_owned()).chain(markdown_files("docs")).collect()
+    let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(str::to_owned);
+    top.into_iter().chain(markdown_files("docs")).collect()
 }
 
 pub(crate) fn trials() -> Vec<Trial> {
     let mut trials: Vec<Trial> = pages()
         .into_iter()
         .map(|page| {
-            let is_ignored = NOT_CONVERTED.contains(&page.as_str());
             let name = page.clone();
-            trial("blocks", &name, move || execute(&page)).with_ignored_flag(is_ignored)
+            trial("blocks", &name, move || execute(&page))
         })
         .collect();
     trials.push(trial("blocks", "every_block_has_a_use", every_block_has_a_use));
@@ -136,19 +123,15 @@ fn indented(text: &str) -> String {
 
 /// Blocks that are neither executed nor parsed nor left out for a reason are counted over all pages.
 fn every_block_has_a_use() {
-    let converted = pages().into_iter().filter(|page| !NOT_CONVERTED.contains(&page.as_str()));
     let mut used = 0;
     let mut unused: Vec<String> = Vec::new();
-    for page in converted {
+    for page in pages() {
         let (steps, problems) = plan(&read(&page));
         used += steps.len();
         unused.extend(problems.iter().map(|one| format!("{page}:{}: {}", one.line, one.text)));
     }
     assert!(used > 0, "no blocks were found");
     assert!(unused.is_empty(), "{} of {} blocks\n{}", unused.len(), used, unused.join("\n"));
-    for page in NOT_CONVERTED {
-        assert!(pages().iter().any(|one| one == page), "there is no {page}");
-    }
 }
 
 fn failures_name_the_command() {
