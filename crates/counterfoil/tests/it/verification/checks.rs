@@ -72,7 +72,7 @@ fn one_that_changes_the_tree_is_stale() {
 fn one_that_is_required_may_not_change_the_tree_the_last_time() {
     let project = |check: &str| {
         let project = DirtyProject::new();
-        project.write("counterfoil.toml", &format!("[checks]\ntest = \"{check}\"\n"));
+        project.write("counterfoil.toml", format!("[checks]\ntest = \"{check}\"\n"));
         project.write_one_step("", ", repairs: 1, claims: { tests_pass: require }");
         project
     };
