@@ -6,7 +6,7 @@
 //! scanned once. The same goes for the ends of comments: a comment may contain what looks like the
 //! beginning of many values, each of which reaches its end.
 
-use super::blank_run::BlankRun;
+use super::blank_run::BlankRuns;
 use super::doubt::plain_quotes;
 
 /// Bytes after a quote that are read to decide whether it closes a string.
@@ -99,7 +99,7 @@ pub(crate) struct Closers {
     known: [Option<(usize, Closer)>; 12],
     line: Option<(usize, Option<usize>)>,
     block: Option<(usize, Option<usize>)>,
-    pub(crate) blanks: BlankRun,
+    pub(crate) blanks: BlankRuns,
     pub(crate) examined: u64,
 }
 

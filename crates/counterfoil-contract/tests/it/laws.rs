@@ -139,6 +139,26 @@ fn in_pieces(contract: &Contract, text: &str, size: usize) -> Report {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
+    /// Many beginnings of a value before a long stretch of something else.
+    #[test]
+    fn what_follows_many_beginnings_is_read_in_linear_work(
+        head in r#"[\[{"'a,: #]{1,6}"#,
+        between in r#"[\[{}\]"',: \n]{0,4}"#,
+        tail in prop_oneof![r#"[\[{}\]"',:/*#1a \n]{1,6}"#, Just("/*c*/".to_owned()), Just("\u{1b}[0m".to_owned())],
+        end in r#"[;}\]"]{0,1}"#,
+    ) {
+        let text = format!("{}{between}{}{end}", head.repeat(400), tail.repeat(400));
+        for contract in ALL.iter() {
+            let (_, examined) = contract.check_measured(&text);
+            prop_assert!(
+                examined <= 8 * text.len() as u64 + 256,
+                "{:?}: {examined} of {}: {head:?} {between:?} {tail:?} {end:?}",
+                contract.framing(),
+                text.len()
+            );
+        }
+    }
+
     /// Whatever is repeated, the work stays linear: a place that is reached from many beginnings is
     /// looked at once.
     #[test]

@@ -11,28 +11,38 @@ impl Repairer<'_> {
     /// Skips whitespace, comments, colour codes and quote markers. Lines that were read before are
     /// passed over.
     pub(super) fn blanks(&mut self, at: usize) -> Result<Blank, Stop> {
+        let (base, depth) = (self.window.base, self.quote_depth);
+        if let Some((end, how)) = self.closers.blanks.end_from(base + at, depth) {
+            self.doubt_glued_comment(at);
+            self.scratch.skipped.push(at);
+            return end_of_run(end - base, how);
+        }
         self.scratch.lines.clear();
         let blank = self.read_blanks(at, true);
-        // The end of one line costs little to find.
-        if self.scratch.lines.len() > 1 {
-            let (end, how) = match &blank {
-                Ok(Blank::Token(end)) => (*end, RunEnd::Token),
-                Ok(Blank::End(end)) => (*end, RunEnd::End),
-                Err(Stop::Fail(end)) => (*end, RunEnd::Fail),
-                Err(_) => return blank,
-            };
-            let (base, depth) = (self.window.base, self.quote_depth);
-            self.closers.blanks.remember(&mut self.scratch.lines, depth, base + end, how);
-        }
+        let (end, how) = match &blank {
+            Ok(Blank::Token(end)) => (*end, RunEnd::Token),
+            Ok(Blank::End(end)) => (*end, RunEnd::End),
+            Err(Stop::Fail(end)) => (*end, RunEnd::Fail),
+            Err(_) => return blank,
+        };
+        let lines = &mut self.scratch.lines;
+        self.closers.blanks.remember(base + at, lines, depth, base + end, how);
         blank
+    }
+
+    /// Notes a doubt if a comment begins right behind a token: its mark may be part of the token.
+    fn doubt_glued_comment(&mut self, at: usize) {
+        let is_mark = matches!(self.window.bytes.get(at), Some(b'#' | b'/'));
+        if is_mark && at == self.last_end && self.last_scalar.is_some() {
+            self.doubt(DoubtKind::Comment, at, at, at + 1);
+        }
     }
 
     /// Records the edits and doubts of lines that were passed over.
     pub(super) fn read_skipped(&mut self) {
         let noted = self.doubt.take();
-        for line in std::mem::take(&mut self.scratch.skipped) {
-            // From the line break before it.
-            let _ = self.read_blanks(line - 1, false);
+        for start in std::mem::take(&mut self.scratch.skipped) {
+            let _ = self.read_blanks(start, false);
         }
         let first = |one: Doubt, other: Doubt| if other.start < one.start { other } else { one };
         self.doubt = [noted, self.doubt].into_iter().flatten().reduce(first);
@@ -41,9 +51,8 @@ impl Repairer<'_> {
     fn read_blanks(&mut self, mut at: usize, may_skip: bool) -> Result<Blank, Stop> {
         loop {
             let Some(byte) = self.window.get(at)? else { return Ok(Blank::End(at)) };
-            if matches!(byte, b'#' | b'/') && at == self.last_end && self.last_scalar.is_some() {
-                // The mark may be part of the token before it.
-                self.doubt(DoubtKind::Comment, at, at, at + 1);
+            if may_skip {
+                self.doubt_glued_comment(at);
             }
             match byte {
                 b' ' | b'\t' | b'\r' => at += 1,
@@ -52,15 +61,11 @@ impl Repairer<'_> {
                     let line = self.window.base + at;
                     if may_skip
                         && let Some((end, how)) =
-                            self.closers.blanks.end_from(line, self.quote_depth)
+                            self.closers.blanks.end_from_line(line, self.quote_depth)
                     {
-                        self.scratch.skipped.push(at);
-                        let end = end - self.window.base;
-                        return match how {
-                            RunEnd::Token => Ok(Blank::Token(end)),
-                            RunEnd::End => Ok(Blank::End(end)),
-                            RunEnd::Fail => Err(Stop::Fail(end)),
-                        };
+                        // From the line break before it.
+                        self.scratch.skipped.push(at - 1);
+                        return end_of_run(end - self.window.base, how);
                     }
                     if may_skip {
                         self.scratch.lines.push(line);
@@ -149,5 +154,14 @@ impl Repairer<'_> {
             }
         }
         Ok(None)
+    }
+}
+
+/// The result of a stretch that was passed over.
+fn end_of_run(end: usize, how: RunEnd) -> Result<Blank, Stop> {
+    match how {
+        RunEnd::Token => Ok(Blank::Token(end)),
+        RunEnd::End => Ok(Blank::End(end)),
+        RunEnd::Fail => Err(Stop::Fail(end)),
     }
 }
