@@ -4,6 +4,7 @@
 use super::allow;
 use super::cache::CachedOutcome;
 use super::excerpt::{Focus, MAX_EXCERPT_BYTES, excerpt};
+use super::probe;
 use super::rerun;
 use super::state::VerificationState;
 use super::{Figures, VerifyContext};
@@ -14,8 +15,9 @@ use counterfoil_process::{
     Cause, ChildSpec, Environment, Exit, Output, OutputSink, SpawnError, Timeouts, supervise,
 };
 use counterfoil_workspace::snapshot::Changes;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The maximum length of the output in the evidence. The end of the output is kept.
@@ -173,11 +175,14 @@ async fn run_on_tree(
     }
     let before = context.view.changes().cloned();
     let at_start = rerun::run_at_start(check, state, context).await;
-    let outcome = execute(check, before.as_ref().ok(), state, context).await;
+    let before = before.as_ref().ok();
+    let written_before = before.map(|before| identities(before, state)).unwrap_or_default();
+    let outcome = execute(check, before, state, context).await;
     let after = context.view.tree_id();
     let mut outcome = rerun::combine(outcome, at_start, context.start);
     if tree != after {
-        outcome.changed = changed_files(before.as_ref().ok(), context.view.changes().ok(), state);
+        outcome.changed =
+            changed_files(before, context.view.changes().ok(), &written_before, state);
     }
     if let (CheckStatus::Exited(code), Some((cache, tree)), None) =
         (&outcome.status, context.cache.zip(tree.as_deref()), &outcome.changed)
@@ -365,28 +370,35 @@ fn report_figures(
         .map_err(|error| error.to_string())
 }
 
+/// What is known of a file that changed before a check ran, to see whether it is written again.
+type Identities = BTreeMap<PathBuf, Option<(u64, u64, i64, i64)>>;
+
+/// The identities of the changed files that are not noise.
+fn identities(changes: &Changes, state: &VerificationState) -> Identities {
+    let paths = state.claimable(changes).map(|(path, _)| path);
+    paths.map(|path| (path.to_owned(), probe::status_identity(&state.resolver, path))).collect()
+}
+
 /// The files that a check changed; none if only noise changed.
 fn changed_files(
     before: Option<&Changes>,
     after: Option<&Changes>,
+    written_before: &Identities,
     state: &VerificationState,
 ) -> Option<Vec<String>> {
     let (Some(before), Some(after)) = (before, after) else { return Some(Vec::new()) };
     let paths = before.files.keys().chain(after.files.keys());
-    let mut differ: Vec<&PathBuf> =
-        paths.filter(|path| before.files.get(*path) != after.files.get(*path)).collect();
-    differ.sort();
-    differ.dedup();
-    if differ.is_empty() {
-        // Files that had changed before were changed again.
-        return Some(Vec::new());
-    }
-    let named = |path: &&PathBuf| !state.is_noise(path.as_path());
-    let names: Vec<String> = differ
-        .into_iter()
-        .filter(named)
-        .map(|path| super::format::display_path(Path::new(path)))
-        .collect();
+    let differ = paths
+        .filter(|path| before.files.get(*path) != after.files.get(*path))
+        .filter(|path| !state.is_noise(path.as_path()));
+    // Files that had changed before may have been changed again.
+    let again = written_before
+        .iter()
+        .filter(|(path, was)| probe::status_identity(&state.resolver, path) != **was)
+        .map(|(path, _)| path);
+    let changed: BTreeSet<&PathBuf> = differ.chain(again).collect();
+    let names: Vec<String> =
+        changed.into_iter().map(|path| super::format::display_path(path)).collect();
     (!names.is_empty()).then_some(names)
 }
 

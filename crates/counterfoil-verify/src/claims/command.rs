@@ -203,7 +203,7 @@ pub(super) fn changed_tree_note(changed: &[String]) -> String {
 
 fn changed_what(changed: &[String]) -> String {
     match changed {
-        [] => "files that had already changed".to_owned(),
+        [] => "which ones is not known".to_owned(),
         names => format!("{}: {}", pluralize(names.len(), "file"), join_limited(names)),
     }
 }

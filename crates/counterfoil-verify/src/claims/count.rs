@@ -225,7 +225,7 @@ async fn against_check(
                         "`{}` changed the files that it checks: {}",
                         outcome.line,
                         if changed.is_empty() {
-                            "files that had already changed".to_owned()
+                            "which ones is not known".to_owned()
                         } else {
                             format::join_limited(changed)
                         }

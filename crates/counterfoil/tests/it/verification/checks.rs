@@ -242,3 +242,23 @@ fn a_check_that_fails_sends_the_agent_back_with_its_output() {
     }
     assert_eq!(ran.verdict(0, "tests_pass"), "verified");
 }
+
+#[test]
+fn one_that_writes_noise_each_time_changes_nothing() {
+    let project = DirtyProject::new();
+    let check = "mkdir -p __pycache__ && date +%s%N > __pycache__/a.pyc";
+    project.write("counterfoil.toml", format!("[checks]\ntest = \"{check}\"\n"));
+    project.write_one_step("", ", repairs: 1, claims: { files: require, tests_pass: require }");
+    let says = |file: &str, more| replies(&json!({"files": [file], "tests_pass": true}), more);
+    let replies = [says("b.rs", json!({"writes": {"a.rs": "new\n"}})), says("a.rs", json!({}))];
+    let ran = project.run_replies(&replies, &["a.rs", "__pycache__/a.pyc"]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ran.verdict(0, "tests_pass"), "verified");
+    // Noise does not hide that a file of the agent was written again.
+    let check = format!("{check} && echo more >> a.rs");
+    project.write("counterfoil.toml", format!("[checks]\ntest = \"{check}\"\n"));
+    let replies = [says("b.rs", json!({"writes": {"a.rs": "newer\n"}})), says("a.rs", json!({}))];
+    let ran = project.run_replies(&replies, &["a.rs", "__pycache__/a.pyc"]);
+    assert_eq!(ran.ended(), ("failed", Some("claim"), 3), "{ran:?}");
+    ran.assert_claim(0, "tests_pass", "stale", &["changed the files that it checks", "a.rs"]);
+}
