@@ -99,7 +99,8 @@ fn what_is_recorded_can_be_required_and_stays_so() {
         let work = policies(&workflow.main.states["work"]);
         assert!(work.contains(&Ignore) && work.iter().all(|one| matches!(one, Ignore | Require)));
         let inner = policies(&workflow.machines["part"].states["inner"]);
-        assert_eq!(inner, [Require; 4]);
+        // Two of its contract, `complete`, `protected` and `tests`.
+        assert_eq!(inner, [Require; 5]);
         assert!(workflow.missing_checks(["build"]).iter().all(MissingCheck::is_required));
     }
     assert!(!reload(&workflow().bundle).unwrap().bundle.require_claims);
