@@ -124,8 +124,6 @@ pub(crate) struct Extractor<'c> {
     scalar: Option<String>,
     /// Bounds of thinking sections that are not applied yet, with their offsets.
     thinking_marks: VecDeque<(ThinkMark, usize)>,
-    /// Whether there was such a bound.
-    has_thinking: bool,
     unclosed: Option<Span>,
     /// Lines like those of a block, while no block has begun.
     loose: Option<LooseBlock>,
@@ -157,7 +155,6 @@ impl<'c> Extractor<'c> {
             seen: 0,
             scalar: None,
             thinking_marks: VecDeque::new(),
-            has_thinking: false,
             unclosed: None,
             loose: (framing == Framing::OutputBlock).then(LooseBlock::default),
             examined_at_end: 0,
@@ -439,7 +436,6 @@ impl<'c> Extractor<'c> {
     /// Records the bounds of thinking sections.
     fn note_thinking(&mut self, source: &Source<'_>, eof: bool) {
         let marks = self.think.feed(source.bytes(), source.base(), eof);
-        self.has_thinking |= !marks.is_empty();
         self.thinking_marks.extend(marks);
     }
 

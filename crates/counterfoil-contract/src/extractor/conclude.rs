@@ -9,7 +9,6 @@ use crate::capped::Capped;
 use crate::code::Code;
 use crate::extract::repair::Attempt;
 use crate::extract::repair_scan::{BlockRepairer, RepairScan};
-use crate::extract::strict_scan::StrictScan;
 use crate::policy::{Framing, Limits, Several};
 use crate::read;
 use crate::report::{Report, Stage, Violation};
@@ -75,14 +74,8 @@ impl Extractor<'_> {
         }
     }
 
-    /// Looks for attempts in other forms in the part of the whole text that can still decide.
+    /// Looks for attempts in other forms in the whole text.
     fn search_outside(&mut self, source: &Source<'_>) {
-        if !self.is_bracketed() {
-            let last = self.tracks.iter().filter_map(|track| track.state.last.as_ref());
-            let after = last.map(|last| last.found.end).max().unwrap_or(0);
-            // A thinking section that began before may go on.
-            self.strict = StrictScan::new(if self.has_thinking { 0 } else { after });
-        }
         if self.framing != Framing::OutputBlock
             && memchr::memmem::find(source.bytes(), b"---OUTPUT---").is_none()
         {

@@ -25,6 +25,8 @@ pub(crate) struct OutsideAttempt {
     pub(crate) end: usize,
     pub(crate) span: Option<Span>,
     pub(crate) form: Form,
+    /// The start of the attempt that broke and that this seems to be a part of.
+    pub(crate) part_of: Option<usize>,
 }
 
 /// The attempts outside of the framing so far.
@@ -40,8 +42,8 @@ pub(crate) struct Outside {
     /// The thinking section that is open, and those that have ended.
     thinking_from: Option<usize>,
     thinking: Vec<(usize, usize)>,
-    /// The last value broke and is an attempt, so what is nested in it is none of its own.
-    broken_attempt: bool,
+    /// The start of the last value, if it broke and is an attempt.
+    broken_attempt: Option<usize>,
 }
 
 impl Outside {
@@ -77,18 +79,19 @@ impl Outside {
             if !found.nested && closed && plausible {
                 self.last_json = Some(source.span(found.start, found.end));
             }
-            if found.nested && self.broken_attempt {
-                continue;
-            }
             let attempt =
                 keys.has_fields() && !unrelated && keys.likeness(text) == Likeness::Attempt;
-            self.broken_attempt = !closed && attempt;
+            let part_of = self.broken_attempt.filter(|_| found.nested);
+            if part_of.is_none() {
+                self.broken_attempt = (!closed && attempt).then_some(found.start);
+            }
             if attempt {
                 self.attempts.push(OutsideAttempt {
                     start: found.start,
                     end: found.end,
                     span: Some(source.span(found.start, found.end)),
                     form: Form::Json,
+                    part_of,
                 });
             }
         }
@@ -113,7 +116,8 @@ impl Outside {
             let cut = eof && end == source.end() && cut_key::is_block_cut(text, keys);
             if (cut || is_block_attempt(keys, text)) && !is_shown_block(shown, text) {
                 let span = Some(source.span(start, end));
-                self.attempts.push(OutsideAttempt { start, end, span, form: Form::Block });
+                let form = Form::Block;
+                self.attempts.push(OutsideAttempt { start, end, span, form, part_of: None });
             }
         }
     }
@@ -143,10 +147,12 @@ impl Outside {
         after > 0 && at < self.thinking[after - 1].1
     }
 
-    /// The last attempt that is not in a thinking section that has ended, nor a part of an attempt
-    /// in the right form.
+    /// The last attempt that is not in a thinking section that has ended, nor a part of another
+    /// attempt. What broke inside of an attempt in the right form does not reach beyond it.
     pub(crate) fn last(&self, is_part: impl Fn(usize) -> bool) -> Option<OutsideAttempt> {
-        let counts = |one: &&OutsideAttempt| !self.is_thinking(one.start) && !is_part(one.start);
+        let counts = |one: &&OutsideAttempt| {
+            !self.is_thinking(one.start) && !is_part(one.start) && one.part_of.is_none_or(&is_part)
+        };
         let last =
             |form| self.attempts.iter().rev().filter(move |one| one.form == form).find(counts);
         last(Form::Json).into_iter().chain(last(Form::Block)).max_by_key(|one| one.start).copied()
