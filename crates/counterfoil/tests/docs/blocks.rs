@@ -4,9 +4,10 @@
 use crate::expected::difference;
 use crate::plan::{Action, Command, Step, Syntax, plan};
 use crate::sandbox::{Ended, Sandbox};
-use crate::{markdown_files, read, trial};
+use crate::{markdown_files, read, root, trial};
 use libtest_mimic::Trial;
 use serde_json::Value;
+use std::path::Path;
 
 /// The file with the pages whose Rust blocks rustdoc runs.
 const DOC_TESTS: &str = "crates/counterfoil-packs/src/pages.rs";
@@ -26,6 +27,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         .collect();
     trials.push(trial("blocks", "every_block_has_a_use", every_block_has_a_use));
     trials.push(trial("blocks", "failures_name_the_command", failures_name_the_command));
+    trials.push(trial("blocks", "no_example_of_a_crate_is_left_out", no_example_is_left_out));
     trials
 }
 
@@ -154,4 +156,34 @@ fn failures_name_the_command() {
     );
     assert_eq!(*exit, "page.md:18: exited with 0 instead of 3");
     assert!(yaml.starts_with("page.md:22: not YAML"), "{yaml}");
+}
+
+/// A crate without doc tests has no example that they would run.
+fn no_example_is_left_out() {
+    let crates = std::fs::read_dir(root().join("crates")).unwrap();
+    for folder in crates.map(|entry| entry.unwrap().path()) {
+        let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        if manifest.contains("doctest = false") {
+            check_examples(&folder.join("src"));
+        }
+    }
+}
+
+fn check_examples(folder: &Path) {
+    for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.is_dir() {
+            check_examples(&path);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let comments = text.lines().filter_map(|line| {
+                let line = line.trim_start();
+                line.strip_prefix("//!").or_else(|| line.strip_prefix("///"))
+            });
+            let fences: Vec<&str> =
+                comments.map(str::trim).filter(|line| line.starts_with("```")).collect();
+            let is_run = |fence: &&str| !matches!(*fence, "```text" | "```ignore" | "```yaml");
+            let run = fences.iter().step_by(2).find(|fence| is_run(fence));
+            assert!(run.is_none(), "{}: no doc test runs this example", path.display());
+        }
+    }
 }

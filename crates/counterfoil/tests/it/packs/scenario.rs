@@ -24,6 +24,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::{LazyLock, Mutex};
 
 /// A scenario of a pack's workflow.
 pub(crate) struct Scenario {
@@ -270,6 +271,12 @@ fn runs_ejected() -> bool {
 /// A result that a contract accepts: its first example with one text changed, since an agent that
 /// repeats the example of its prompt does not answer.
 pub(crate) fn example(contract: &str) -> Value {
+    static MADE: LazyLock<Mutex<BTreeMap<String, Value>>> = LazyLock::new(Mutex::default);
+    let mut made = MADE.lock().unwrap();
+    made.entry(contract.to_owned()).or_insert_with(|| make_example(contract)).clone()
+}
+
+fn make_example(contract: &str) -> Value {
     let contract = counterfoil_packs::registry_for(contract).get(contract).unwrap();
     let example = &contract.definition().examples[0];
     let shown = Shown::of(&contract);
@@ -309,7 +316,8 @@ fn framings(workflow: &str) -> BTreeMap<String, Framing> {
     let found = pack.workflows().into_iter().find(|found| found.name == workflow);
     let file = found.unwrap_or_else(|| panic!("there is no workflow {workflow}")).file;
     let head: WorkflowAgents = serde_saphyr::from_str(pack.text(file).unwrap()).unwrap();
-    let framing = |id: &str| counterfoil_packs::registry_for(id).get(id).unwrap().framing();
+    let framing =
+        |id: &str| counterfoil_packs::registry_for(id).find(id).unwrap().definition().framing;
     head.agents.into_iter().map(|(name, agent)| (name, framing(&agent.contract))).collect()
 }
 
