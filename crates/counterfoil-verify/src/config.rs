@@ -214,6 +214,11 @@ impl VerifyConfig {
                 .into_inner()
                 .validate()
                 .map_err(|why| wrong(format!("line {line}: the check '{name}' {why}")))?;
+            if name == "contain" && contain::is_kind(&check.run) {
+                return Err(wrong(format!(
+                    "line {line}: `contain` stands below [checks], which makes it a check; move it above the first table"
+                )));
+            }
             config.checks.insert(name, check);
         }
         Ok(config)

@@ -11,6 +11,7 @@ use std::sync::Arc;
 mod claims;
 mod contained;
 mod help;
+mod long_help;
 mod mcp;
 mod packs;
 mod receipts;
@@ -35,14 +36,19 @@ pub(crate) use runs::{
 pub(crate) use scaffold::{NewArgs, NewCommand, SchemaArgs, SourceArgs};
 pub(crate) use setup::{DoctorArgs, HookArgs, HookCheckArgs, HookCommand, InitArgs};
 
+use long_help::{
+    CHECK_HELP, COMPLETIONS, DEMO, DOCTOR, HOOK, INIT, MCP, NEW, REPLAY, RESUME, RESUME_HELP, RUN,
+    RUN_HELP, SCHEMA, SHOW, VERIFY,
+};
+
 /// Validate and verify the results of coding agents.
 #[derive(Debug, Parser)]
 #[command(name = "counterfoil", version, propagate_version = true, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 success (accepted, additive, valid, done), 1 failure, 2 usage error, 3 a claim failed or a batch is malformed; for runs also 4 waiting, 5 agent failure, 6 attempts or budget exhausted, 7 blocked, 8 a review that requests changes, 9 the state folder was destroyed or altered, 124 timeout, 130 cancelled.\nSet COUNTERFOIL_LOG=info to log structured events to stderr, or warn for rejections and problems only, and NO_COLOR=1 to disable colours."
+    after_help = "Exit codes: 0 success (accepted, additive, valid, done), 1 failure, 2 usage error, 3 a claim failed or a batch is malformed; for runs also 4 waiting, 5 agent failure, 6 attempts or budget exhausted, 7 blocked, 8 a review that requests changes, 9 the state folder was destroyed or altered, 122 no room on the disk, 124 timeout, 130 stopped or cancelled.\nSet COUNTERFOIL_LOG=info to log structured events to stderr, or warn for rejections and problems only, and NO_COLOR=1 to disable colours."
 )]
 pub(crate) struct Cli {
-    /// The form of the log that `COUNTERFOIL_LOG` asks for
+    /// Format of the log that `COUNTERFOIL_LOG` enables
     #[arg(long, value_enum, global = true, value_name = "json|text", hide_possible_values = true)]
     pub(crate) log_format: Option<LogFormat>,
 
@@ -58,81 +64,6 @@ pub(crate) enum LogFormat {
     Text,
 }
 
-const VERIFY: &str = "\
-Verify the claims of an agent against a repository, without a run.
-
-Extracts the result from the text and validates it against its contract. Then verifies each claim that the contract declares \
-against the changes between the base revision and the work tree, and by running checks in the repository.";
-
-const MCP: &str = "\
-Serve the Model Context Protocol on standard input and output, so that agents can submit results.
-
-An agent submits its result with the tool `submit_result` while it works. An invalid result is returned with all violations. A \
-valid result is stored in submissions.jsonl in the state folder and acknowledged. The tools `get_contract` and `check_result` help the \
-agent. The server ends when standard input is closed.";
-
-const REPLAY: &str = "\
-Replay recordings and transcripts, and compare the results with the recorded ones.
-
-Recorded output is parsed and validated as in a run; no agent is called. Each attempt is validated against the current contract \
-with the recorded id or, if there is none, against the contract in the recording. A transcript without a recorded outcome is \
-new; `--update` records its outcome. Exits with 0 if nothing changed, and with 1 if something changed or could not be replayed.";
-
-const DEMO: &str = "\
-Run a pack offline: a real run in a new git repository, with scripted agents.
-
-The repository is kept for inspection; its path is printed at the end. `counterfoil demo contracts` shows only extraction and \
-validation, on three texts. Exits with 0 if the run ends as the demo expects, else with the exit code of the run.";
-
-const NEW: &str = "\
-Write the files of a new contract or workflow, with a script to run it at once.
-
-The fields of the contract come from an example of a result (--from-example), from the instructions of a subagent (--from-agent), or are \
-a start to edit. No file is overwritten. Everything that is written passes `contract lint` and `workflow check`, and the printed command \
-runs it with scripted replies.";
-
-const SCHEMA: &str = "\
-Print the JSON Schema of contract files, workflow files or counterfoil.toml.
-
-Editors complete and validate files with it: in YAML with the comment `# yaml-language-server: $schema=FILE`, in TOML with `#:schema FILE`, each \
-in the first line. It finds mistakes in the form of a file; `contract lint` and `workflow check` find the others, too.";
-
-const INIT: &str = "\
-Set up a project: propose checks, assign contracts to its agents, and install hooks and the MCP server.
-
-Checks are proposed from Cargo.toml, package.json, pyproject.toml, go.mod and the Makefile. An agent that has the name of a built-in contract \
-is bound to it only if you say so: at the terminal, or with --bind.
-
-Prints the changes to each file as diffs on standard output. Writes them only after confirmation: with --yes, or at a terminal. \
-Exits with 0 if everything is set up, and with 1 if changes are needed and were not confirmed.";
-
-const DOCTOR: &str = "\
-Check the setup and suggest fixes.
-
-Checks the agent programs (installed, version, login, channels for results, permissions), counterfoil.toml, hooks and contracts. Calls no \
-agent and writes nothing. Exits with 0 if everything required works, else with 1.";
-
-const HOOK: &str = "\
-Validate agent output from Claude Code hooks.
-
-Claude Code runs these commands as hooks, with a payload on standard input; `counterfoil init` installs them. A result that \
-violates the contract of the agent is sent back with its violations, at most three times for the same violations and six times in \
-total. After that it is let through, and the user is notified.";
-
-const SHOW: &str = "\
-Examples:
-  counterfoil show                            the last run on one screen
-  counterfoil show last --trouble             what went wrong, and what could not be checked
-  counterfoil show last implement --reply     what the agent wrote in the last visit of a state
-  counterfoil show last implement#1 --result  the result of its first visit, as JSON
-  counterfoil show last --follow              what happens now, in another terminal";
-
-const COMPLETIONS: &str = "\
-Examples:
-  source <(counterfoil completions bash)              # in ~/.bashrc
-  source <(counterfoil completions zsh)               # in ~/.zshrc
-  counterfoil completions fish | source               # in config.fish";
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Extract the result from a text and validate it against a contract
@@ -144,8 +75,10 @@ pub(crate) enum Command {
     /// List, show and eject the built-in workflow packs
     Pack(PackArgs),
     /// Run a workflow
+    #[command(long_about = RUN, after_help = RUN_HELP)]
     Run(RunArgs),
     /// Continue a run after an interruption, a crash, an answer or a failure
+    #[command(long_about = RESUME, after_help = RESUME_HELP)]
     Resume(ResumeArgs),
     /// Cancel a run
     Cancel(RunRef),
@@ -267,29 +200,6 @@ impl Command {
     }
 }
 
-const CHECK_HELP: &str = "\
-Several files: `human` prints the reports and the values one after the other, `json` one object per line with its `file`, `sarif` \
-and `junit` one document, `github` all annotations.
-
-A line of a batch is an object with these keys:
-  id         anything; the result has the same id
-  text       the text to check (required)
-  contract   ID or ID@VERSION; default: --contract
-  schema     a JSON Schema instead of a contract; default: --schema
-  framing, repair, truncated, coerce
-             as the options, for the schema of this line
-  strict     true: as --strict, for this line
-A result is a line with the keys of --format json and the id. A line that is not understood gets \
-{\"id\": …, \"status\": \"error\", \"line\": N, \"message\": \"…\"}. A summary is printed to stderr.
-
-Exit codes: 0 all texts are accepted, 1 a text is rejected or has no result, 2 usage error, 3 with --batch: a line was not \
-understood, or there was none.
-
-Examples:
-  counterfoil check answer.txt --contract review-fix/review-result
-  counterfoil check answers/*.txt --contract review-fix/review-result --format junit
-  producer | counterfoil check --batch - --contract review-fix/review-result";
-
 #[derive(Debug, Args)]
 #[command(after_help = CHECK_HELP)]
 pub(crate) struct CheckArgs {
@@ -297,8 +207,8 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "FILE", conflicts_with = "batch")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// The contract, as ID or ID@VERSION
-    #[arg(long, value_name = "ID", conflicts_with = "schema")]
+    /// The contract: ID, ID@VERSION, or a contract file
+    #[arg(long, value_name = "ID|FILE", conflicts_with = "schema")]
     pub(crate) contract: Option<String>,
 
     /// A folder with your own contracts
@@ -337,8 +247,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "N", value_parser = parse_depth)]
     pub(crate) max_depth: Option<usize>,
 
-    /// The prompt that the agent was given: an answer that only repeats a part of it, or of what the
-    /// contract adds to it, is no result
+    /// The prompt that the agent was given. Text that the agent only quotes from it, or from what the
+    /// contract adds to it, is not taken for a result
     #[arg(long, value_name = "FILE", conflicts_with = "batch")]
     pub(crate) prompt: Option<PathBuf>,
 
@@ -347,8 +257,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
 
-    /// What is known of the attempt, for fields that a contract fills in: run, workflow, step, task,
-    /// attempt, started, ended, `duration_ms`
+    /// A fact about the attempt, for fields that a contract fills in; can be repeated. Names: run,
+    /// workflow, step, task, attempt, started, ended, `duration_ms`
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_known)]
     pub(crate) known: Vec<(String, String)>,
 

@@ -1,6 +1,7 @@
 //! The key `contain` of `counterfoil.toml`: how checks, commands and agents without an adapter are
 //! contained. Either the kind alone, or a table.
 
+use super::CheckCommand;
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_process::contain::{Kind, Settings};
 use serde::Deserialize;
@@ -54,6 +55,12 @@ fn paths(key: &str, written: Vec<String>) -> Result<Vec<PathBuf>, String> {
         Ok(PathBuf::from(text))
     };
     written.into_iter().map(path).collect()
+}
+
+/// Whether the command of a check is the name of a kind of containment, so that the key was meant.
+pub(super) fn is_kind(command: &CheckCommand) -> bool {
+    let CheckCommand::Shell(line) = command else { return false };
+    Kind::ALL.into_iter().any(|kind| kind.name() == line.trim())
 }
 
 impl<'de> Deserialize<'de> for RawContain {
@@ -140,10 +147,13 @@ mod tests {
             ("[contain]\nkind = \"bwrap\"\nwritable = [\"/\"]", "line 1", "below / or ~/"),
             ("[contain]\nkind = \"bwrap\"\nhidden = [\"~/../x\"]", "line 1", "`..`"),
             ("contian = \"bwrap\"", "line 1", "unknown field `contian`"),
+            ("[checks]\ntest = \"true\"\ncontain = \"bwrap\"", "line 3", "above the first table"),
         ];
         for (text, place, expected) in cases {
             let message = parse(text).unwrap_err();
             assert!(message.contains(place) && message.contains(expected), "{text}: {message}");
         }
+        // A check may have the name.
+        assert_eq!(parse("[checks]\ncontain = \"make contain\""), Ok(Settings::default()));
     }
 }

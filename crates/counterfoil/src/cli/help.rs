@@ -41,7 +41,7 @@ fn template(command: &clap::Command) -> String {
     }
     text + "\nOptions:\n{options}\n\n"
         + EXAMPLES
-        + "\n\n`counterfoil COMMAND --help` says more.{after-help}\n"
+        + "\n\nFor details, run `counterfoil COMMAND --help`.{after-help}\n"
 }
 
 #[cfg(test)]

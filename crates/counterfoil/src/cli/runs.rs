@@ -113,7 +113,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "input", value_name = "NAME=VALUE", value_parser = parse_pair)]
     pub(crate) inputs: Vec<(String, String)>,
 
-    /// The input `fail_on`: from which severity on what is left makes the run fail
+    /// Fail the run if findings of this severity or higher remain (the input `fail_on`)
     #[arg(long, value_name = "SEVERITY|never")]
     pub(crate) fail_on: Option<String>,
 
@@ -136,7 +136,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Require every claim to be verified, also those that the workflow only records
+    /// Require every claim to be verified, including those that the workflow only records
     #[arg(long)]
     pub(crate) strict_claims: bool,
 
@@ -178,7 +178,7 @@ pub(crate) struct ResumeArgs {
     #[arg(long = "agent", value_name = "[NAME=]SPEC")]
     pub(crate) agents: Vec<String>,
 
-    /// Why the run is taken up again; recorded with your name if it had ended
+    /// Reason for resuming; recorded with your name if the run had ended
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) because: String,
 
@@ -194,7 +194,7 @@ pub(crate) struct ResumeArgs {
     #[arg(long, value_name = "CMD")]
     pub(crate) notify: Option<String>,
 
-    /// Accept counterfoil.toml although it changed while an agent was at work
+    /// Accept counterfoil.toml even though it changed while an agent was running
     #[arg(long)]
     pub(crate) accept_config: bool,
 
@@ -231,15 +231,15 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = CLEAN_HELP)]
 pub(crate) struct CleanArgs {
-    /// Only of runs whose last event is older than this, such as 12h, 30d or 8w
+    /// Remove files of runs whose last event is older than this, such as 12h, 30d or 8w
     #[arg(long, value_name = "AGE", default_value = "30d", value_parser = parse_age)]
     pub(crate) older_than: u64,
 
-    /// Only as much, the oldest first, as is needed to have less than this, such as 500M or 2G
+    /// Stop as soon as less than this is used, such as 500M or 2G; the oldest runs go first
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_size: Option<u64>,
 
-    /// Remove nothing, and say what would be removed
+    /// Print what would be removed, and remove nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 
@@ -325,8 +325,8 @@ pub(crate) struct AnswerArgs {
     #[arg(value_name = "ANSWER")]
     pub(crate) answer: Option<String>,
 
-    /// Your words about the choice, for the agents that go on
-    #[arg(value_name = "WORDS")]
+    /// A comment on the choice, for the agents that continue
+    #[arg(value_name = "COMMENT")]
     pub(crate) words: Option<String>,
 
     /// Resume the run immediately

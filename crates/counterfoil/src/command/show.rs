@@ -42,6 +42,13 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
     let ending =
         render::Ending { report: &report, entries: &entries, state, flags: &flags, style, more };
     match args.format {
+        ListFormat::Json if args.trouble => {
+            let trouble = run::all_trouble(&report, &entries);
+            output::write_json(&json!({ "run": report.run, "trouble": trouble }))?;
+        }
+        ListFormat::Json if args.timeline => {
+            bail!("the timeline is text; `--events` prints every event as a line of JSON");
+        }
         ListFormat::Json => output::write_json(&report)?,
         ListFormat::Human if args.trouble => {
             let trouble = run::all_trouble(&report, &entries);

@@ -76,12 +76,23 @@ fn mismatch(claim: &ClaimReport) -> String {
 }
 
 /// The claims because of which a repair was requested although the contract accepts the result.
-pub(super) fn retry_reason(claims: &[ClaimReport]) -> Option<String> {
+fn doubted(claims: &[ClaimReport]) -> Vec<&ClaimReport> {
     let required: Vec<&ClaimReport> = claims.iter().filter(|claim| claim.blocks()).collect();
     let refuted = claims.iter().filter(|claim| claim.verdict == Verdict::Refuted);
-    let reasons = if required.is_empty() { refuted.collect() } else { required };
-    let lines: Vec<String> = reasons.into_iter().map(verdict_line).collect();
-    (!lines.is_empty()).then(|| one_line(&lines.join("; ")))
+    if required.is_empty() { refuted.collect() } else { required }
+}
+
+/// How many claims a repair was requested for, if it was requested for claims.
+pub(super) fn repair_reason(claims: &[ClaimReport]) -> Option<String> {
+    let doubted = doubted(claims);
+    let are_refuted = doubted.iter().all(|claim| claim.verdict == Verdict::Refuted);
+    let verdict = if are_refuted { "refuted" } else { "not verified" };
+    (!doubted.is_empty()).then(|| format!("{} {verdict}", pluralize(doubted.len(), "claim")))
+}
+
+/// The lines below a requested repair: each claim that it was requested for.
+pub(crate) fn repair_details(claims: &[ClaimReport]) -> Vec<String> {
+    doubted(claims).into_iter().map(marked_verdict_line).collect()
 }
 
 /// The lines below an ended attempt: changed files, claims that are not verified, denied actions and

@@ -1,7 +1,7 @@
 //! The events of a run as lines: while the run is in progress, and in the timeline afterwards.
 
 use super::checks::checks_line;
-use super::claims::{attempt_details, retry_reason};
+use super::claims::{attempt_details, repair_details, repair_reason};
 use super::lines;
 use super::text::{abbreviate, duration, one_line, timestamp, usage_suffix};
 use counterfoil_contract::diagnostic::Style;
@@ -180,13 +180,16 @@ impl EventFormatter {
     }
 
     /// The lines of an event while the run is in progress. Below the end of an attempt are its
-    /// changes and claims.
+    /// changes and claims, below a requested repair the claims that it is requested for.
     pub(crate) fn event_lines(&mut self, event: &Event, at: i64, run: &RunState) -> Option<String> {
         let mut text = self.event_line(event, at, run)?;
-        if let Event::AttemptEnded(ended) = event {
-            for line in attempt_details(ended) {
-                let _ = write!(text, "\n{}", lines::line(INDENT, &line, self.style));
-            }
+        let details = match event {
+            Event::AttemptEnded(ended) => attempt_details(ended),
+            Event::RepairAsked { claims, .. } => repair_details(claims),
+            _ => Vec::new(),
+        };
+        for line in details {
+            let _ = write!(text, "\n{}", lines::line(INDENT, &line, self.style));
         }
         Some(text)
     }
@@ -211,7 +214,7 @@ impl EventFormatter {
                 let open = self.open_attempt(attempt);
                 open.repairs += 1;
                 open.usage += *usage;
-                Some(match retry_reason(claims) {
+                Some(match repair_reason(claims) {
                     Some(reason) => format!("↺ {}: repair requested: {reason}", open.path),
                     None => format!("↺ {}: repair requested: {}", open.path, problem(reply)),
                 })

@@ -105,7 +105,11 @@ pub(crate) fn run(
     let failed_by_claim = run.cause == Some(Cause::Claim);
     let counted = entries.iter().filter(|entry| !entry.superseded || entry.corrected);
     let claims = counted.map(|entry| {
-        let name = format!("{} #{} claims {}", entry.path.join("/"), entry.n, entry.claim.claim);
+        // A claim that was corrected in a later reply of the same attempt has a case of its own.
+        let earlier =
+            if entry.superseded { format!(" in reply {}", entry.reply) } else { String::new() };
+        let name =
+            format!("{} #{} claims {}{earlier}", entry.path.join("/"), entry.n, entry.claim.claim);
         let (verdict, message) = (entry.standing.name(), mismatch_line(&entry.claim));
         let status = match entry.standing {
             Verdict::Verified => TestCaseStatus::success(),

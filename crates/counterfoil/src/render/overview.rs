@@ -1,6 +1,6 @@
 //! A run on one screen: a line for each step that is over, what is in progress, and the outcome.
 
-use super::claims::attempt_details;
+use super::claims::{attempt_details, repair_details};
 use super::event_lines::{EventFormatter, INDENT, OutputMode};
 use super::lines;
 use super::run_summary::Ending;
@@ -55,6 +55,7 @@ impl Overview {
                 return;
             }
             Event::AttemptEnded(ended) => attempt_details(ended),
+            Event::RepairAsked { claims, .. } => repair_details(claims),
             _ => Vec::new(),
         };
         let finished = match event {

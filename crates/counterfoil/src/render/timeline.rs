@@ -47,8 +47,9 @@ impl<'a> Timeline<'a> {
         let Some(line) = self.formatter.event_line(event, at, run) else { return };
         let _ = writeln!(self.text, "{line}");
         let details = match event {
-            Event::RepairAsked { reply, .. } => {
-                output_file(self.state, &reply.transcript).into_iter().collect()
+            Event::RepairAsked { reply, claims, .. } => {
+                let output = output_file(self.state, &reply.transcript);
+                claims::repair_details(claims).into_iter().chain(output).collect()
             }
             Event::AttemptEnded(ended) => {
                 let program = program_line(ended, agent.as_deref(), run);

@@ -3,9 +3,12 @@
 use counterfoil_contract::claim::Verdict;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::{Attempt, RunReport};
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 /// Something that went wrong in a run, or that nobody could check.
+#[derive(Serialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
 pub(crate) enum Trouble<'a> {
     /// An attempt failed, and no later attempt at the same path was accepted.
     Failed(&'a Attempt),

@@ -172,7 +172,8 @@ fn a_receipt_is_compared_with_its_journal_and_a_change_is_noticed() {
     // A verdict that was changed.
     let mut changed = original.clone();
     changed["claims"][0]["standing"] = json!("refuted");
-    assert_eq!(verify(&changed).0, 1);
+    let altered = "content differs, chain agrees, journal agrees, seal differs";
+    assert_eq!(verify(&changed), (1, false, altered.to_owned()));
     // The digest can be computed anew by anybody. The seal cannot.
     changed["sha256"] = json!(counterfoil_engine::receipt::content_digest(&changed));
     let forged = "content agrees, chain agrees, journal agrees, seal differs";

@@ -41,8 +41,8 @@ struct Document {
 pub(super) fn run(args: &VerifyReceiptArgs) -> Result<Exit> {
     let (value, receipt) = read(&args.file)?;
     let mut found = ReceiptVerification::new(&receipt.run);
-    check_digests(&value, &receipt, &mut found);
-    compare_with_journal(args, &receipt, &mut found)?;
+    let is_whole = check_digests(&value, &receipt, &mut found);
+    compare_with_journal(args, &receipt, is_whole, &mut found)?;
     if args.rerun && !rerun(args, &receipt, &mut found)? {
         return Ok(Exit::Cancelled);
     }
@@ -75,8 +75,10 @@ fn read(path: &Path) -> Result<(Value, Document)> {
     Ok((value, receipt))
 }
 
-fn check_digests(value: &Value, receipt: &Document, found: &mut ReceiptVerification) {
-    if content_digest(value) == receipt.sha256 {
+/// Compares the digests of a receipt with its content. Returns whether the content is what it was.
+fn check_digests(value: &Value, receipt: &Document, found: &mut ReceiptVerification) -> bool {
+    let is_whole = content_digest(value) == receipt.sha256;
+    if is_whole {
         found.add("content", Comparison::Agrees, format!("sha256 {}", receipt.sha256));
     } else {
         let detail = "the receipt was changed: its digest does not match its content";
@@ -93,12 +95,14 @@ fn check_digests(value: &Value, receipt: &Document, found: &mut ReceiptVerificat
         }
         Err(error) => found.add("chain", Comparison::Differs, error.to_string()),
     }
+    is_whole
 }
 
 /// Compares a receipt with the journal of its run, if that is here.
 fn compare_with_journal(
     args: &VerifyReceiptArgs,
     receipt: &Document,
+    is_whole: bool,
     found: &mut ReceiptVerification,
 ) -> Result<()> {
     let state = state_folder::of(&args.location)?;
@@ -134,6 +138,10 @@ fn compare_with_journal(
     }
     let expected = engine.journal().seal(&receipt.run, receipt.sha256.as_bytes());
     match (expected, &receipt.seal) {
+        (Some(expected), Some(seal)) if expected == *seal && !is_whole => {
+            let detail = "made with the key of the journal, for another content";
+            found.add("seal", Comparison::Differs, detail.to_owned());
+        }
         (Some(expected), Some(seal)) if expected == *seal => {
             found.genuine = !found.is_altered();
             found.add("seal", Comparison::Agrees, "made with the key of the journal".to_owned());

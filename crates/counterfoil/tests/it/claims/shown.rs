@@ -110,6 +110,24 @@ fn programs_get_every_claim_and_the_summary() {
 }
 
 #[test]
+fn programs_get_what_went_wrong() {
+    let night = a_night();
+    let (code, shown) = night.code_and_json(&["show", "last", "--trouble", "--format", "json"]);
+    assert_eq!((code, &shown["run"]), (0, &json!(RUN)));
+    let all = shown["trouble"].as_array().unwrap();
+    let all: Vec<(&str, &str)> = all
+        .iter()
+        .map(|one| (one["what"].as_str().unwrap(), one["claim"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        all,
+        [("refuted", "files_changed"), ("refuted", "tests_added"), ("unverifiable", "lint_clean")]
+    );
+    let output = night.run(&["show", "last", "--timeline", "--format", "json"]);
+    output.expect(2, &["`--events` prints every event as a line of JSON"]);
+}
+
+#[test]
 fn a_run_without_claims_says_so() {
     let project = TestProject::new(PROGRAM);
     let events = vec![

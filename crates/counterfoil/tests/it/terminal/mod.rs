@@ -132,7 +132,8 @@ fn rows(all: &Commands) -> Vec<Row> {
     for run in ["last", EVIL] {
         rows.extend(each("show", &[run], None));
         rows.extend(each("show", &[run, "--claims"], None));
-        for part in ["--timeline", "--trouble", "--follow"] {
+        rows.extend(each("show", &[run, "--trouble"], None));
+        for part in ["--timeline", "--follow"] {
             rows.push(row("show", &[run, part]));
         }
         rows.extend(each("show", &[run, EVIL], None));

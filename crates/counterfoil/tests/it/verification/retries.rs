@@ -32,6 +32,33 @@ fn a_retry_is_verified_against_the_tree_before_the_first_attempt() {
     shown.expect(0, &["1 refuted earlier and corrected"]);
 }
 
+#[test]
+fn every_case_of_a_test_report_has_a_name_of_its_own() {
+    let project = DirtyProject::new();
+    project.write_one_step("", ", repairs: 2, claims: { files: require }");
+    project.write_script(&[
+        claims(&["b.rs"], json!({"writes": {"a.rs": "new\n"}})),
+        claims(&["c.rs"], json!({})),
+        claims(&["a.rs"], json!({})),
+    ]);
+    let mut arguments = run_arguments("flow.yaml", "script:script.yaml");
+    arguments[5] = "junit".to_owned();
+    let ran = project.run(&arguments);
+    let names: Vec<&str> = ran.stdout.split("<testcase name=\"").skip(1).collect();
+    let names: Vec<&str> = names.iter().filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(
+        names.iter().filter(|name| name.contains("claims files")).collect::<Vec<_>>(),
+        [
+            &"work #1 claims files in reply 1",
+            &"work #1 claims files in reply 2",
+            &"work #1 claims files"
+        ],
+        "{ran:?}"
+    );
+    let unique: std::collections::BTreeSet<&str> = names.iter().copied().collect();
+    assert_eq!(unique.len(), names.len(), "{names:#?}");
+}
+
 /// The state is visited again for another task; that is no correction of what was said of the first.
 #[test]
 fn a_visit_for_another_task_does_not_hide_what_was_refuted() {
