@@ -243,6 +243,13 @@ pub(crate) fn shapes() -> Vec<Shape> {
         shape("keys in brackets", "any", |n| fill(n, "[{\"success\":")),
         shape("bom and blanks", "any", |n| "\u{feff}".to_owned() + &" ".repeat(n)),
         shape("line breaks", "any", |n| "\n".repeat(n)),
+        shape("blanks between tokens", "repair", |n| {
+            format!("{{'success': true,\n{}}}", fill(n, "b:                  1,\n"))
+        }),
+        shape("beginnings with blanks", "repair", |n| fill(n, "{a                   ")),
+        shape("beginnings, then comments", "repair", |n| {
+            format!("\"{}\"{}", fill(n / 2, "{a"), fill(n / 2, "/*c*/"))
+        }),
         shape("ansi codes", "repair", |n| format!("{{{}\"success\":true}}", fill(n, "\u{1b}[1m"))),
     ]
 }
