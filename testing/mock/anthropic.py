@@ -20,6 +20,11 @@ def route(path):
     return None
 
 
+def beside(_body):
+    """The reply to a request that is not the agent's: there is none."""
+    return None
+
+
 def streams(_path, body):
     """Whether the answer is wanted as a stream."""
     return bool(body.get("stream"))

@@ -15,6 +15,11 @@ def route(path):
     return None
 
 
+def beside(_body):
+    """The reply to a request that is not the agent's: there is none."""
+    return None
+
+
 def streams(path, _body):
     """Whether the answer is wanted as a stream."""
     return path.endswith(":streamGenerateContent")

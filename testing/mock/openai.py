@@ -16,6 +16,13 @@ def route(path):
     return None
 
 
+def beside(body):
+    """The reply to a request that is not the agent's: codex-acp has a model name each session, in a conversation
+    of its own, if the session lives long enough. None for any other request."""
+    wanted = body.get("text", {}).get("format", {}).get("schema", {}).get("properties", {})
+    return {"text": json.dumps({"title": "A session"})} if list(wanted) == ["title"] else None
+
+
 def streams(_path, body):
     """Whether the answer is wanted as a stream."""
     return bool(body.get("stream"))

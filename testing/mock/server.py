@@ -115,10 +115,17 @@ class Exchange(BaseHTTPRequestHandler):
 
     def play(self, vendor, path, body):
         """Answers a request to a model."""
+        if (reply := vendor.beside(body)) is not None:
+            self.record(vendor.NAME, body)
+            return self.answer(vendor, path, body, reply)
         number, reply = self.server.script.choose(vendor.NAME, body)
         asked = self.record(vendor.NAME, body, model=True, reply=number)
         if reply is None:
             reply = {"status": 400, "error": f"the mock's script has no reply left for request {asked} ({vendor.NAME})"}
+        self.answer(vendor, path, body, reply)
+
+    def answer(self, vendor, path, body, reply):
+        """Sends a reply, or what the script wants to go wrong instead."""
         time.sleep(reply.get("delay", 0))
         if "status" in reply:
             told, headers = vendor.error(reply)

@@ -93,6 +93,14 @@ def outcome(api, answer):
 class Replies(unittest.TestCase):
     """What is said, on each of the wires."""
 
+    def test_a_request_for_a_title_takes_no_reply_of_the_script(self):
+        title = {"format": {"type": "json_schema", "schema": {"properties": {"title": {"type": "string"}}}}}
+        with Playing({"text": "of the script"}) as playing:
+            named = playing.ask("openai", text=title)
+            self.assertIn("A session", named.text)
+            self.assertIn("of the script", playing.ask("openai", input=[]).text)
+            self.assertEqual([line["model"] for line in playing.lines()], [False, True])
+
     def test_a_text_arrives_in_pieces_with_its_usage(self):
         for api in PATHS:
             with self.subTest(api), Playing({"text": "one – two", "usage": {"input": 70, "cached": 20}}) as playing:
