@@ -335,6 +335,7 @@ impl Verifier for WorkspaceVerifier {
             if outcome == AttemptOutcome::Accepted {
                 self.observe_again(WorkspaceObservation::move_start).await;
             }
+            self.observe_again(WorkspaceObservation::record_changes).await;
             self.look_elsewhere().await;
             let Some(observation) = self.observation.take() else {
                 return FinalObservation::default();

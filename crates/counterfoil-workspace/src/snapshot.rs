@@ -36,6 +36,7 @@ mod store;
 pub use differences::{Difference, Differences, MovedSubmodule};
 pub use git::Git;
 pub use patch::{Patch, PatchError};
+pub use restore::FileAt;
 
 pub use revision::{Revision, RevisionError};
 

@@ -23,6 +23,7 @@ mod plan;
 mod restore;
 mod save_patch;
 mod scratch_repo;
+mod steps;
 mod sweep;
 mod three_way;
 mod undo;
@@ -34,6 +35,8 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+
+pub use steps::{ChangedContent, ReadBefore, StepChanges};
 
 /// The workspaces of one repository, stored in one state folder.
 #[derive(Clone)]
@@ -228,6 +231,12 @@ pub enum Error {
         /// The limit that was exceeded.
         limit: String,
     },
+    /// There is too much to record.
+    #[error("{limit}, which is too much to record")]
+    TooMuch {
+        /// The limit that was exceeded.
+        limit: String,
+    },
     /// Saved work cannot be applied to the current content of the repository.
     #[error("the work saved in {work} cannot be applied to the current files: {why}")]
     Unfit {
@@ -379,7 +388,21 @@ impl Workspaces {
         undo::undo(self, run, id)
     }
 
-    /// The merges of a run, oldest first.
+    /// Records what a step changed in the repository, so that it can be undone like a merge.
+    pub fn record_step(&self, run: &str, id: &str, changes: &StepChanges<'_>) -> Result<(), Error> {
+        steps::record(self, run, id, changes)
+    }
+
+    /// What a merge or a step changed, with the contents of the files. `None` if it is not recorded.
+    pub fn changed_contents(
+        &self,
+        run: &str,
+        id: &str,
+    ) -> Result<Option<Vec<ChangedContent>>, Error> {
+        steps::contents(self, run, id)
+    }
+
+    /// The merges and the recorded steps of a run, oldest first.
     pub fn merge_records(&self, run: &str) -> Vec<MergeRecord> {
         undo::merge_records(self, run)
     }

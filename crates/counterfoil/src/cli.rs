@@ -89,7 +89,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Answer a question of a run
     Answer(AnswerArgs),
-    /// Revert the changes that a run merged into the repository
+    /// Revert the changes that a run made in the repository
     Undo(UndoArgs),
     /// Remove what old runs left: transcripts, patches, worktrees
     Clean(CleanArgs),

@@ -7,6 +7,7 @@ pub(crate) mod claims;
 mod clean;
 mod color;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 mod event_lines;
 pub(crate) mod github;

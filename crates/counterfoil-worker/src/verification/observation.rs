@@ -13,7 +13,7 @@ use counterfoil_verify::protect::ForbiddenChange;
 use counterfoil_verify::workspace_diff::{WorkspaceDiff, put_forward};
 use counterfoil_workspace::git::programs;
 use counterfoil_workspace::snapshot::{Change, Settings, Snapshot, Snapshotter, StartFiles};
-use counterfoil_workspace::workspaces::readable_name;
+use counterfoil_workspace::workspaces::{StepChanges, Workspaces, readable_name};
 use counterfoil_workspace::{Durability, save_json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -239,6 +239,35 @@ impl WorkspaceObservation {
         scope.run_start.move_files(self.observed.snapshotter(), &now, &named);
     }
 
+    /// Records the changes, so that they can be shown and undone. Those of a worktree are recorded when
+    /// it is merged; those of several writers belong to nobody alone.
+    pub(super) fn record_changes(&mut self, scope: &AttemptScope) {
+        if scope.main.is_some() || self.concurrent_writer.is_some() {
+            return;
+        }
+        let (tree, before) = (self.observed.snapshotter(), self.observed.before());
+        let changed = &self.observed.last_changes().files;
+        let files: Vec<PathBuf> = changed.keys().filter_map(|path| tree.from_top(path)).collect();
+        if files.is_empty() {
+            return;
+        }
+        let (run, attempt) = scope.run_and_attempt();
+        let top = self.observed.top();
+        let created = changed.iter().filter(|(_, change)| **change == Change::Added);
+        let created: Vec<PathBuf> = created.filter_map(|(path, _)| tree.from_top(path)).collect();
+        let read = |paths: &[&Path]| {
+            let paths: Vec<PathBuf> = paths.iter().map(|path| top.join(path)).collect();
+            let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+            tree.files_at(before, &paths)
+        };
+        let existed = folders_before(tree, before, &created);
+        let changes = StepChanges { top, files, before: &read, existed };
+        let workspaces = Workspaces::new(&scope.folder.state, &scope.folder.folder);
+        if let Err(error) = workspaces.record_step(run, attempt, &changes) {
+            self.notes.push(format!("the changes of this attempt cannot be undone: {error}"));
+        }
+    }
+
     /// Observes the workspace again after checks ran: what they run may have been written by the
     /// agent.
     pub(super) fn update_after_checks(&mut self, scope: &AttemptScope) {
@@ -361,4 +390,19 @@ fn saved_refs(scope: &AttemptScope) -> CommitsBefore {
 
 fn path_text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
+}
+
+/// The folders around files that were created which were there before.
+fn folders_before(tree: &Snapshotter, before: &Snapshot, created: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let around: HashSet<&Path> = created
+        .iter()
+        .flat_map(|path| path.ancestors().skip(1))
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .collect();
+    if around.is_empty() {
+        return BTreeSet::new();
+    }
+    let known = tree.files_in(before, tree.top());
+    let folders = known.iter().flat_map(|path| path.ancestors().skip(1));
+    folders.filter(|folder| around.contains(folder)).map(Path::to_owned).collect()
 }

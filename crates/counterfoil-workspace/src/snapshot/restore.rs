@@ -43,7 +43,34 @@ enum Wanted {
     Link(Vec<u8>),
 }
 
+/// A file or a symbolic link in a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileAt {
+    /// The bytes of the file, or the target of the link.
+    pub bytes: Vec<u8>,
+    /// Whether it is a link.
+    pub is_link: bool,
+    /// The permissions.
+    pub mode: u32,
+    /// Whether these are its own permissions, and not those of a new file.
+    pub is_own_mode: bool,
+}
+
 impl Wanted {
+    fn into_file(self) -> Option<FileAt> {
+        match self {
+            Self::Absent => None,
+            Self::Link(bytes) => {
+                Some(FileAt { bytes, is_link: true, mode: 0o777, is_own_mode: false })
+            }
+            Self::File { bytes, mode, exactly } => {
+                #[allow(clippy::useless_conversion, reason = "it has 16 bits on macOS")]
+                let mode = u32::from(mode.as_raw_mode());
+                Some(FileAt { bytes, is_link: false, mode, is_own_mode: exactly })
+            }
+        }
+    }
+
     fn into_bytes(self) -> Option<Vec<u8>> {
         match self {
             Self::Absent => None,
@@ -56,13 +83,7 @@ impl Snapshotter {
     /// The bytes of a file in a snapshot, or the target of a symbolic link. `None` if it did not
     /// exist.
     pub fn content(&self, at: &Snapshot, path: &Path) -> io::Result<Option<Vec<u8>>> {
-        let Some(name) = self.name_of(path) else {
-            return Err(io::Error::other(format!(
-                "{} is not inside {}",
-                path.display(),
-                self.top.display()
-            )));
-        };
+        let Some(name) = self.name_of(path) else { return Err(self.not_inside(path)) };
         Ok(self.wanted(&name, &source(at, &name)?)?.into_bytes())
     }
 
@@ -96,6 +117,12 @@ impl Snapshotter {
     /// The contents of files in a snapshot, as [`Snapshotter::content`] reads them, with one call of git
     /// for all of them.
     pub fn contents(&self, at: &Snapshot, paths: &[&Path]) -> Vec<io::Result<Option<Vec<u8>>>> {
+        let files = self.files_at(at, paths).into_iter();
+        files.map(|file| Ok(file?.map(|file| file.bytes))).collect()
+    }
+
+    /// Files in a snapshot, with one call of git for all of them. `None` for one that did not exist.
+    pub fn files_at(&self, at: &Snapshot, paths: &[&Path]) -> Vec<io::Result<Option<FileAt>>> {
         let mut oids: BTreeMap<&Path, (&BaseRepo, Vec<&str>)> = BTreeMap::new();
         for name in paths.iter().filter_map(|path| self.name_of(path)) {
             if let Ok(Source::Base(file, repo)) = source(at, &name) {
@@ -108,14 +135,15 @@ impl Snapshotter {
             known.extend(self.objects.read_blobs(&self.git, repo, oids));
         }
         let read = |path: &&Path| {
-            let Some(name) = self.name_of(path) else { return self.content(at, path) };
-            match source(at, &name)? {
+            let Some(name) = self.name_of(path) else { return Err(self.not_inside(path)) };
+            let wanted = match source(at, &name)? {
                 Source::Base(file, repo) => {
                     let blob = known.get(&file.blob.oid).cloned();
-                    Ok(self.checked_out(&name, file, repo, blob)?.into_bytes())
+                    self.checked_out(&name, file, repo, blob)?
                 }
-                _ => self.content(at, path),
-            }
+                other => self.wanted(&name, &other)?,
+            };
+            Ok(wanted.into_file())
         };
         paths.iter().map(read).collect()
     }
@@ -246,6 +274,10 @@ impl Snapshotter {
     /// Whether a path is a link now.
     pub fn is_link(&self, path: &Path) -> bool {
         std::fs::symlink_metadata(self.folder.join(path)).is_ok_and(|meta| meta.is_symlink())
+    }
+
+    fn not_inside(&self, path: &Path) -> io::Error {
+        io::Error::other(format!("{} is not inside {}", path.display(), self.top.display()))
     }
 
     fn name_of(&self, path: &Path) -> Option<RepoPath> {

@@ -1,6 +1,6 @@
 //! Merges the work of a workspace into the repository.
 
-mod draft;
+pub(super) mod draft;
 
 use super::disk::{FileState, Root};
 use super::metadata::{Record, Stage};

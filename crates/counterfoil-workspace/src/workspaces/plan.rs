@@ -28,6 +28,9 @@ pub(super) struct Plan {
     pub(super) made: BTreeSet<EncodedPath>,
     /// The parent folders of deleted files, with their modes.
     pub(super) around: BTreeMap<EncodedPath, u32>,
+    /// Files that were changed as well, and whose content before is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) left_out: Vec<EncodedPath>,
     pub(super) notes: Vec<String>,
 }
 

@@ -56,6 +56,14 @@ pub(super) fn undo_plans(
             ));
             return Ok(undone);
         }
+        if !plan.left_out.is_empty() {
+            let paths: Vec<String> =
+                plan.left_out.iter().map(|path| plan.display_path(&path.0)).collect();
+            undone.notes.push(format!(
+                "not restored, since their content before was not kept: {}",
+                paths.join(", ")
+            ));
+        }
         workspaces.step(Step::Settled);
         plan.state = MergeRecordState::Undone;
         plan.write(&folder)?;

@@ -154,12 +154,17 @@ pub(crate) struct VerifyArgs {
 }
 
 const UNDO_HELP: &str = "\
-Either all changes are reverted or none: if a file has changed since the run, nothing is reverted and the file is listed (exit \
-code 1). Workspaces are reverted newest first.
+Restores the files that agents changed in the repository, and those that were merged from worktrees, as they were before. Either all \
+changes are reverted or none: if a file has changed since, nothing is reverted and the file is listed (exit code 1). The newest changes \
+are reverted first.
+
+Not reverted: commits (their files are; use `git revert` for the commits), files that git ignores, what commands of the workflow changed, \
+and what several agents changed in the same folder at the same time.
 
 Examples:
   counterfoil undo last                 all changes of the last run
-  counterfoil undo last build/login     only the changes of this item";
+  counterfoil undo last implement       only those of this step
+  counterfoil undo last build/login     only those of this item";
 
 #[derive(Debug, Args)]
 #[command(after_help = UNDO_HELP)]
@@ -168,8 +173,8 @@ pub(crate) struct UndoArgs {
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 
-    /// Revert only this workspace, by its name in `counterfoil show`
-    #[arg(value_name = "WORKSPACE")]
+    /// Revert only this step or item, by its name in `counterfoil show`
+    #[arg(value_name = "STEP")]
     pub(crate) workspace: Option<String>,
 
     #[command(flatten)]

@@ -67,6 +67,7 @@ Examples:
   counterfoil show last --trouble             what went wrong, and what could not be checked
   counterfoil show last implement --reply     what the agent wrote in the last visit of a state
   counterfoil show last implement#1 --result  the result of its first visit, as JSON
+  counterfoil show last implement --diff      what it changed in the files
   counterfoil show last --follow              what happens now, in another terminal";
 
 pub(super) const COMPLETIONS: &str = "\

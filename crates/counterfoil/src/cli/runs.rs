@@ -283,6 +283,10 @@ pub(crate) struct ShowArgs {
     #[arg(long, requires = "step", group = "part")]
     pub(crate) result: bool,
 
+    /// Print what the step changed in the files, as a unified diff
+    #[arg(long, requires = "step", group = "part")]
+    pub(crate) diff: bool,
+
     /// Print every event with its details, instead of one screen
     #[arg(long, group = "part")]
     pub(crate) timeline: bool,

@@ -7,11 +7,14 @@ use crate::exit::Exit;
 use crate::report::run;
 use crate::{output, render};
 use anyhow::{Result, anyhow, bail};
+use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_engine::ledger::{self, Entry};
 use counterfoil_engine::{Attempt, Engine, RunReport};
 use counterfoil_flow::RunState;
+use counterfoil_workspace::workspaces::ChangedContent;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -192,12 +195,52 @@ fn is_of(entry: &Entry, step: &StepOfRun<'_>) -> bool {
     entry.path.join("/") == step.path && entry.visit == step.visit
 }
 
+/// What a step changed in the files: in the repository itself, or in a worktree that was merged. An
+/// attempt includes what the earlier ones of the same visit changed. `None` if it is not recorded.
+fn changes_of(
+    engine: &Engine,
+    report: &RunReport,
+    step: &StepOfRun<'_>,
+) -> Result<Option<Vec<ChangedContent>>> {
+    let workspaces = engine.workspaces(Path::new("."));
+    for attempt in step.attempts.iter().rev() {
+        let id = format!("{}#{}", attempt.path.join("/"), attempt.n);
+        if let Some(changes) = workspaces.changed_contents(&report.run, &id)? {
+            return Ok(Some(changes));
+        }
+    }
+    Ok(None)
+}
+
+fn unrecorded(step: &StepOfRun<'_>) -> String {
+    let changed = step.attempts.iter().filter_map(|attempt| attempt.changed.as_ref());
+    if changed.map(|changed| changed.total).sum::<u64>() == 0 {
+        return format!("{} changed no files", step.path);
+    }
+    format!(
+        "the changes of {} were not recorded; those of a worktree are recorded when it is merged",
+        step.path
+    )
+}
+
 /// Prints a step, or a part of it.
 fn show_step(engine: &Engine, report: &RunReport, step: &str, args: &ShowArgs) -> Result<Exit> {
     let step = find_step(report, step)?;
     let Some(last) = step.attempts.last() else { bail!("the step has no attempt") };
     let files = TranscriptReader::new(engine.journal().folder());
     let unknown = |what: &str| anyhow!("there is no {what} of {}, visit {}", step.path, step.visit);
+    if args.diff {
+        let changes = changes_of(engine, report, &step)?;
+        let Some(changes) = changes else { bail!("{}", unrecorded(&step)) };
+        let style = output::stdout_line_style();
+        match args.format {
+            ListFormat::Json => output::write_json(
+                &json!({ "diff": render::diff::unified(&changes, Style::default()) }),
+            )?,
+            ListFormat::Human => output::write_stdout(&render::diff::unified(&changes, style))?,
+        }
+        return Ok(Exit::Success);
+    }
     if args.result || args.format == ListFormat::Json {
         match (&last.value, args.result) {
             (Some(value), true) => output::write_json(value)?,

@@ -26,9 +26,10 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     let foldings = workspaces.merge_records(&run);
     let known: BTreeSet<&str> = foldings.iter().map(|folding| folding.id.as_str()).collect();
     let workspace = match &args.workspace {
-        Some(name) => Some(find_workspace(name, &known).map_err(|hint| {
-            anyhow!("run {run} merged nothing from a workspace '{name}'; {hint}")
-        })?),
+        Some(name) => Some(
+            find_workspace(name, &known)
+                .map_err(|hint| anyhow!("run {run} has no recorded changes of '{name}'; {hint}"))?,
+        ),
         None => None,
     };
     let selected = foldings.iter().filter(|folding| workspace.is_none_or(|id| folding.id == id));
@@ -59,7 +60,7 @@ fn find_workspace<'a>(name: &str, known: &BTreeSet<&'a str>) -> Result<&'a str, 
     let numbered: Vec<&str> = known.iter().filter(numbered).copied().collect();
     match numbered.as_slice() {
         [one] => Ok(one),
-        [] if known.is_empty() => Err("it merged nothing from any workspace".to_owned()),
+        [] if known.is_empty() => Err("it has none at all".to_owned()),
         [] => Err(did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
             format!("available: {}", known.iter().copied().collect::<Vec<_>>().join(", "))
         })),
@@ -84,9 +85,6 @@ mod tests {
         ] {
             assert_eq!(find_workspace(name, &known), expected.map_err(str::to_owned), "{name}");
         }
-        assert_eq!(
-            find_workspace("a", &BTreeSet::new()),
-            Err("it merged nothing from any workspace".to_owned())
-        );
+        assert_eq!(find_workspace("a", &BTreeSet::new()), Err("it has none at all".to_owned()));
     }
 }

@@ -14,12 +14,12 @@ const MAX_FILES: usize = 10;
 pub(crate) fn nothing_to_undo(repo: &Path, files: &RunFiles) -> String {
     let shown = display_path(repo);
     if files.names.is_empty() {
-        return format!("nothing to undo in {shown}: the run merged no changes\n");
+        return format!("nothing to undo in {shown}: the run changed no files\n");
     }
     let mut text = format!(
-        "nothing to undo in {shown}: the run merged no changes. Its agents worked in the folder itself, \
-         and only changes that were merged from worktrees (`workspace: worktree`) are kept so that they \
-         can be undone.\nThese files changed during the run:\n"
+        "nothing to undo in {shown}: what the run changed was not recorded. Changes are recorded when an \
+         agent ends that worked in the folder alone, and when a worktree is merged.\nThese files \
+         changed during the run:\n"
     );
     for name in files.names.iter().take(MAX_FILES) {
         let _ = writeln!(text, "  {}", escape_control(name));
@@ -49,9 +49,7 @@ pub(crate) fn undo(undone: &Undone) -> String {
         if undone.changed_since.len() > MAX_FILES {
             let _ = writeln!(text, "  … and {} more", undone.changed_since.len() - MAX_FILES);
         }
-        text.push_str(
-            "revert these changes and run undo again, or undo other workspaces by name\n",
-        );
+        text.push_str("revert these changes and run undo again, or undo other steps by name\n");
     }
     for note in &undone.notes {
         let _ = writeln!(text, "note: {}", one_line(note));

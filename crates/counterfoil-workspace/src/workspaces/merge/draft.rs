@@ -2,6 +2,7 @@
 
 use super::Item;
 use crate::make_private_folder;
+use crate::snapshot::FileAt;
 use crate::workspaces::disk::{self, Root, copy_and_hash};
 use crate::workspaces::metadata::{self, Content, EncodedPath, Kind, Record};
 use crate::workspaces::plan::{Change, Image, Plan};
@@ -17,12 +18,21 @@ use std::path::{Path, PathBuf};
 const MAX_MERGE_SIZE: u64 = 32 << 20;
 
 /// A plan being built: file contents are written to disk, nothing is written to the repository.
-pub(super) struct Draft {
+pub(in crate::workspaces) struct Draft {
     name: String,
     folder: PathBuf,
     before: Images,
     after: Images,
-    pub(super) changes: Vec<Change>,
+    pub(in crate::workspaces) changes: Vec<Change>,
+}
+
+/// The repository that a plan changes.
+#[derive(Clone, Copy)]
+pub(in crate::workspaces) struct Target<'a> {
+    /// The folder that the paths are relative to.
+    pub(in crate::workspaces) top: &'a Path,
+    /// The folder that the user works in, relative to it.
+    pub(in crate::workspaces) prefix: &'a Path,
 }
 
 /// The contents of many files, concatenated in one file.
@@ -55,7 +65,7 @@ impl Images {
 impl Draft {
     /// Starts a plan. Plans that a crash left uncommitted are removed: the metadata does not refer
     /// to them.
-    pub(super) fn begin(paths: &WorkspacePaths) -> Result<Self, Error> {
+    pub(in crate::workspaces) fn begin(paths: &WorkspacePaths) -> Result<Self, Error> {
         let mut n = 1;
         let (name, folder) = loop {
             let name = if n == 1 { paths.name.clone() } else { format!("{}.{n}", paths.name) };
@@ -135,6 +145,47 @@ impl Draft {
         Ok(Ok(()))
     }
 
+    /// Adds a path that was changed already, given what it was before.
+    pub(in crate::workspaces) fn add_done(
+        &mut self,
+        root: &Root,
+        top: &Path,
+        path: &Path,
+        before: Option<&FileAt>,
+    ) -> Result<(), Error> {
+        let full = top.join(path);
+        let found = root.copy(path, &mut self.after.file).map_err(at("keep", &full))?;
+        let after = found.content().cloned().map(|content| self.after.add(content));
+        let before = match before {
+            None => None,
+            Some(file) => {
+                let (hash, size) = copy_and_hash(&mut file.bytes.as_slice(), &mut self.before.file)
+                    .map_err(at("write", &self.before.path))?;
+                let kind = match file {
+                    FileAt { is_link: true, .. } => Kind::Link,
+                    FileAt { mode, .. } if mode & 0o100 != 0 => Kind::Program,
+                    FileAt { .. } => Kind::File,
+                };
+                let now = after.as_ref().filter(|after| after.content.kind != Kind::Link);
+                let mode = match now {
+                    Some(now) if !file.is_own_mode => with_kind(now.content.mode, kind),
+                    // Others may read what git checks out.
+                    None if !file.is_own_mode => file.mode & !0o022,
+                    _ => file.mode,
+                };
+                Some(self.before.add(Content { kind, hash, size, mode }))
+            }
+        };
+        let is_same = match (&before, &after) {
+            (Some(before), Some(after)) => before.content.is(&after.content),
+            (before, after) => before.is_none() && after.is_none(),
+        };
+        if !is_same {
+            self.changes.push(Change { path: EncodedPath(path.to_owned()), before, after });
+        }
+        Ok(())
+    }
+
     /// Adds the bytes of the workspace as they are now.
     fn take(
         &mut self,
@@ -154,11 +205,16 @@ impl Draft {
         }
     }
 
-    pub(super) fn abandon(self) -> Result<(), Error> {
+    /// The number of bytes that are kept so far.
+    pub(in crate::workspaces) fn bytes(&self) -> u64 {
+        self.before.end + self.after.end
+    }
+
+    pub(in crate::workspaces) fn abandon(self) -> Result<(), Error> {
         disk::clear(&self.folder).map_err(at("remove", &self.folder))
     }
 
-    /// Writes the plan and returns its name.
+    /// Writes the plan of a merge and returns its name.
     pub(super) fn finish(
         self,
         workspaces: &Workspaces,
@@ -166,15 +222,10 @@ impl Draft {
         record: &Record,
         notes: Vec<String>,
     ) -> Result<String, Error> {
-        self.before.sync()?;
-        self.after.sync()?;
-        workspaces.step(Step::Imaged);
-        let top = &record.top.0;
         let (mut made, mut around) = (BTreeSet::new(), BTreeMap::new());
+        let top = &record.top.0;
         for change in &self.changes {
-            for folder in
-                change.path.0.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty())
-            {
+            for folder in folders_of(change) {
                 let meta = std::fs::symlink_metadata(top.join(folder))
                     .ok()
                     .filter(std::fs::Metadata::is_dir);
@@ -187,27 +238,69 @@ impl Draft {
                 }
             }
         }
-        let plan = Plan {
+        let target = Target { top, prefix: &record.prefix.0 };
+        let name = self.name.clone();
+        self.write(workspaces, paths, target, |plan| Plan { made, around, notes, ..plan })?;
+        Ok(name)
+    }
+
+    /// Writes the plan of changes that were made already. `is_new` says which folders were created
+    /// for them.
+    pub(in crate::workspaces) fn finish_done(
+        self,
+        workspaces: &Workspaces,
+        paths: &WorkspacePaths,
+        target: Target<'_>,
+        is_new: impl Fn(&Path) -> bool,
+        left_out: Vec<EncodedPath>,
+    ) -> Result<(), Error> {
+        let added = self.changes.iter().filter(|change| change.before.is_none());
+        let made: BTreeSet<EncodedPath> = added
+            .flat_map(folders_of)
+            .filter(|folder| is_new(folder))
+            .map(|folder| EncodedPath(folder.to_owned()))
+            .collect();
+        let state = MergeRecordState::Done;
+        self.write(workspaces, paths, target, |plan| Plan { state, made, left_out, ..plan })
+    }
+
+    fn write(
+        self,
+        workspaces: &Workspaces,
+        paths: &WorkspacePaths,
+        target: Target<'_>,
+        with: impl FnOnce(Plan) -> Plan,
+    ) -> Result<(), Error> {
+        self.before.sync()?;
+        self.after.sync()?;
+        workspaces.step(Step::Imaged);
+        let plan = with(Plan {
             version: metadata::VERSION,
-            run: record.run.clone(),
-            id: record.id.clone(),
+            run: paths.run.clone(),
+            id: paths.id.clone(),
             order: next_order(paths)?,
             at: jiff::Timestamp::now().as_millisecond(),
             state: MergeRecordState::Begun,
-            top: record.top.clone(),
-            prefix: record.prefix.clone(),
+            top: EncodedPath(target.top.to_owned()),
+            prefix: EncodedPath(target.prefix.to_owned()),
             changes: self.changes,
-            made,
-            around,
-            notes,
-        };
+            made: BTreeSet::new(),
+            around: BTreeMap::new(),
+            left_out: Vec::new(),
+            notes: Vec::new(),
+        });
         plan.write(&self.folder)?;
         if let Some(runs) = self.folder.parent() {
             File::open(runs).and_then(|folder| folder.sync_all()).map_err(at("write", runs))?;
         }
         workspaces.step(Step::Planned);
-        Ok(self.name)
+        Ok(())
     }
+}
+
+/// The folders around the path of a change, below the top.
+fn folders_of(change: &Change) -> impl Iterator<Item = &Path> {
+    change.path.0.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty())
 }
 
 /// The sequence number of the next merge of a run. Numbers may be skipped, but are never reused.

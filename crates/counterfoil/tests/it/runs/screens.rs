@@ -232,13 +232,65 @@ fn manual_pages_and_completions_cover_all_commands() {
 }
 
 #[test]
-fn undo_says_what_it_cannot_undo() {
-    let writes = r#"text: '{"ok": true}', writes: { made.txt: "x" }"#;
+fn what_a_step_changed_in_the_folder_is_shown_and_undone() {
+    let writes = r#"text: '{"ok": true}', writes: { made.txt: "x\n", deep/er/new.txt: "y\n", old.txt: "after\n", loose.txt: "after\n" }, deletes: [gone.sh]"#;
     let project = WorkflowProject::new(&one_step(""), &replies(&[writes]));
+    project.init_git();
+    for (path, text) in [("old.txt", "before\n"), ("gone.sh", "#!/bin/sh\n")] {
+        project.write(path, text);
+    }
+    let program = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(project.path("gone.sh"), program).unwrap();
+    project.commit_all("start");
+    // Git has neither its old nor its new content.
+    project.write("loose.txt", "before\n");
+    let before = project.git(&["status", "--porcelain"]);
+    project.run_workflow();
+    assert_eq!(
+        project.run(&["show", "last", "work", "--diff"]).stdout,
+        "--- /dev/null\n+++ b/deep/er/new.txt\n@@ -0,0 +1 @@\n+y\n\
+         --- a/gone.sh\n+++ /dev/null\n@@ -1 +0,0 @@\n-#!/bin/sh\n\
+         --- a/loose.txt\n+++ b/loose.txt\n@@ -1 +1 @@\n-before\n+after\n\
+         --- /dev/null\n+++ b/made.txt\n@@ -0,0 +1 @@\n+x\n\
+         --- a/old.txt\n+++ b/old.txt\n@@ -1 +1 @@\n-before\n+after\n"
+    );
+    // Nothing is undone if somebody worked on.
+    project.write("made.txt", "mine\n");
+    project.run(&["undo", "last"]).expect(1, &["nothing was restored", "  made.txt"]);
+    assert_eq!(project.read("old.txt"), "after\n");
+    project.write("made.txt", "x\n");
+    project.run(&["undo", "last", "work"]).expect(0, &["undone: restored 5 files"]);
+    assert_eq!(project.git(&["status", "--porcelain"]), before);
+    assert_eq!(project.read("loose.txt"), "before\n");
+    assert!(!project.path("deep").exists(), "the folders go with their files");
+    project.run(&["undo", "last"]).expect(0, &["already undone"]);
+}
+
+#[test]
+fn undo_goes_back_through_the_steps_of_a_run() {
+    let first = r#"text: '{"ok": true}', writes: { a.txt: "one\n" }"#;
+    let second = r#"text: '{"ok": true}', writes: { a.txt: "two\n", b.txt: "two\n" }"#;
+    let workflow =
+        one_step("").replace("go: done", "go: again") + "  again: { agent: worker, go: done }\n";
+    let project = WorkflowProject::new(&workflow, &replies(&[first, second]));
     project.init_git();
     project.commit_all("start");
     project.run_workflow();
-    let words = ["nothing to undo", "worked in the folder itself", "  made.txt", "restore -p"];
-    project.run(&["undo", "last"]).expect(0, &words);
-    assert_eq!(project.read("made.txt"), "x");
+    assert_eq!(
+        project.run(&["show", "last", "again", "--diff"]).stdout,
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n\
+         --- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+two\n"
+    );
+    project.run(&["undo", "last", "again"]).expect(0, &["restored 2 files"]);
+    assert_eq!(project.read("a.txt"), "one\n");
+    project.run(&["undo", "last"]).expect(0, &["restored 1 file"]);
+    assert!(!project.path("a.txt").exists());
+}
+
+#[test]
+fn a_run_that_changed_nothing_has_nothing_to_undo() {
+    let project = WorkflowProject::new(&one_step(""), &replies(&[r#"text: '{"ok": true}'"#]));
+    project.run_workflow();
+    project.run(&["undo", "last"]).expect(0, &["the run changed no files"]);
+    project.run(&["show", "last", "work", "--diff"]).expect(2, &["work changed no files"]);
 }

@@ -162,13 +162,13 @@ fn the_figures_count_every_reply_and_every_claim() {
 }
 
 #[test]
-fn what_the_worktree_brought_in_can_be_undone() {
+fn what_the_run_changed_can_be_undone() {
     let repo = tempfile::tempdir().unwrap();
     run_example_in(repo.path(), "claims", &[]);
     let greeting = || std::fs::read_to_string(repo.path().join("src/greet.py")).unwrap();
     assert!(greeting().contains("Greets somebody"));
     let undone = run_in(repo.path(), &["undo", "last"]);
-    assert_eq!(undone.stderr, "undone: restored 2 files\n");
+    assert_eq!(undone.stderr, "undone: restored 8 files\n");
     assert!(!greeting().contains("Greets somebody"));
 }
 

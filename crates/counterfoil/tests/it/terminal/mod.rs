@@ -139,7 +139,7 @@ fn rows(all: &Commands) -> Vec<Row> {
         rows.extend(each("show", &[run, EVIL], None));
         for step in ["work", EVIL] {
             rows.extend(each("show", &[run, step], None));
-            for part in ["--prompt", "--reply", "--result"] {
+            for part in ["--prompt", "--reply", "--result", "--diff"] {
                 rows.push(row("show", &[run, step, part]));
             }
         }
