@@ -27,6 +27,7 @@ use crate::line_buffer::MAX_LINE_BYTES;
 use crate::stderr_end::StderrEnd;
 use crate::submissions::{SessionFile, Submission, SubmissionReader};
 use crate::termination;
+use crate::trace_context;
 use counterfoil_contract::Contract;
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor;
@@ -285,6 +286,7 @@ impl CliSession {
         let idle = settings.idle.or(self.task.idle).unwrap_or(DEFAULT_IDLE);
         let tool = server.as_ref().and_then(|server| server.call_timeout);
         let idle = tool.map_or(idle, |tool| idle.max(tool));
+        let trace = trace_context::variables(environment, &self.task.marker);
         let spawn = ChildSpec {
             argv: [installed.program.clone().into_os_string()]
                 .into_iter()
@@ -292,7 +294,7 @@ impl CliSession {
                 .collect(),
             cwd: self.task.cwd.clone(),
             environment: Environment::Only(environment.visible_to(*adapter, settings)),
-            extra: call.variables,
+            extra: trace.into_iter().chain(call.variables).collect(),
             stdin: adapter.prompt(prompt).into_owned().into_bytes(),
             marker: self.task.marker.clone(),
             timeouts: Timeouts {

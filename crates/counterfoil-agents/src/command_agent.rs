@@ -14,6 +14,7 @@ use crate::environment::AgentEnvironment;
 use crate::line_buffer::{LineBuffer, MAX_LINE_BYTES};
 use crate::stderr_end::StderrEnd;
 use crate::termination::{self, tail};
+use crate::trace_context;
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_flow::{AttemptOutcome, FailureKind, RetryRule, Usage};
 use counterfoil_process::contain::Launcher;
@@ -21,7 +22,6 @@ use counterfoil_process::{Cause, ChildSpec, Environment, Exit, Timeouts, supervi
 use events::EventParser;
 use output::{EventReader, MAX_STDERR_BYTES, OutputCollector, Read};
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 /// A program without an adapter as an agent.
@@ -29,11 +29,9 @@ use std::time::{Duration, Instant};
 pub struct CommandAgent {
     argv: Vec<String>,
     settings: Settings,
-    /// The environment of the program.
-    variables: Vec<(OsString, OsString)>,
+    environment: AgentEnvironment,
     /// The variables that look like credentials and that it does not see.
     hidden_keys: Vec<String>,
-    launcher: Launcher,
 }
 
 impl CommandAgent {
@@ -76,17 +74,16 @@ impl CommandAgent {
     ) -> Self {
         Self {
             argv,
-            variables: environment.visible_to_command(&settings),
+            environment: environment.clone(),
             hidden_keys: environment.keys_hidden_from_command(&settings),
             settings,
-            launcher: environment.launcher.clone(),
         }
     }
 
     /// Sets how the program is contained.
     #[must_use]
     pub fn with_launcher(mut self, launcher: Launcher) -> Self {
-        self.launcher = launcher;
+        self.environment.launcher = launcher;
         self
     }
 }
@@ -238,9 +235,9 @@ impl CommandSession {
                 argv
             }
         };
-        let CommandAgent { settings, variables, launcher, .. } = &self.agent;
+        let CommandAgent { settings, environment, .. } = &self.agent;
         let argv = argv.into_iter().map(Into::into).collect();
-        let argv = match launcher.argv(argv, &self.task.cwd) {
+        let argv = match environment.launcher.argv(argv, &self.task.cwd) {
             Ok(argv) => argv,
             Err(error) => {
                 let reason = format!("the command was not started: {error}");
@@ -249,11 +246,12 @@ impl CommandSession {
             }
         };
         let set = settings.env.iter().map(|(name, value)| (name.into(), value.into()));
+        let trace = trace_context::variables(environment, &self.task.marker);
         let spawn = ChildSpec {
             argv,
             cwd: self.task.cwd.clone(),
-            environment: Environment::Only(variables.clone()),
-            extra: set.collect(),
+            environment: Environment::Only(environment.visible_to_command(settings)),
+            extra: trace.into_iter().chain(set).collect(),
             stdin: prompt.into_bytes(),
             marker: self.task.marker.clone(),
             timeouts: Timeouts {

@@ -24,4 +24,5 @@ pub mod spec;
 mod stderr_end;
 pub mod submissions;
 mod termination;
+pub mod trace_context;
 pub mod transcript;

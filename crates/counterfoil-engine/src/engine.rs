@@ -268,7 +268,7 @@ impl Engine {
             WorkerContext::new(&run_state.run, repo, state, agents, contracts, workspaces);
         context.add_published(worktrees);
         // Nobody else is to blame for what we print.
-        context.add_published(counterfoil_process::output_files());
+        context.add_output_files(counterfoil_process::output_files());
         let context = context.with_workflow_files(run_state.own.clone());
         Arc::new(context.with_workflow(&workflow.name).with_launcher(launcher))
     }

@@ -163,6 +163,22 @@ impl WorkerContext {
         self.published.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
     }
 
+    /// Marks the files that this process prints to, and those that earlier processes of the run
+    /// printed to: a log in the repository is nobody's change.
+    pub fn add_output_files(&self, paths: impl IntoIterator<Item = PathBuf>) {
+        let list = crate::verification::baselines(&self.state, &self.run).join("output-files");
+        let known = std::fs::read(&list).ok();
+        let known = known.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let known: BTreeSet<PathBuf> = known.unwrap_or_default();
+        let all: BTreeSet<PathBuf> = paths.into_iter().chain(known.iter().cloned()).collect();
+        if all != known
+            && let Err(error) = save_json(&list, Durability::Unsynced, &all)
+        {
+            tracing::warn!(%error, "a process that resumes the run does not know of the log");
+        }
+        self.add_published(all);
+    }
+
     /// Checks which of some files are missing, reads how checks are configured, and returns the fact
     /// for the run.
     pub fn check_files(&self, check: &FileCheck) -> Event {

@@ -1,7 +1,7 @@
 //! The gate of `counterfoil verify`: which verdicts make a job fail. All output formats use the same
 //! decision.
 
-use counterfoil_contract::claim::{ClaimReport, EffectiveClaim, Verdict};
+use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Verdict};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -49,8 +49,9 @@ impl GatedClaim {
 
 /// Decides which claims make the job fail.
 ///
-/// Without required claims, every refuted claim does. With required claims, only these do, unless
-/// they are verified. A required claim that the result does not make is added as unverifiable.
+/// A claim that its contract requires does unless it is verified. If the user requires claims, these
+/// do as well; one of them that the result does not make is added as unverifiable. If the user
+/// requires none, every refuted claim does.
 pub(crate) fn gate(
     claims: Vec<ClaimReport>,
     declared: &[EffectiveClaim],
@@ -74,9 +75,11 @@ pub(crate) fn gate(
         })
         .collect();
     let decide = |claim: ClaimReport| {
-        let counts = match required {
-            [] => claim.verdict == Verdict::Refuted,
-            required => required.contains(&claim.claim) && claim.verdict != Verdict::Verified,
+        let is_required = claim.policy == ClaimPolicy::Require || required.contains(&claim.claim);
+        let counts = match claim.verdict {
+            Verdict::Verified => false,
+            Verdict::Refuted => is_required || required.is_empty(),
+            Verdict::Stale | Verdict::Unverifiable => is_required,
         };
         GatedClaim { claim, counts }
     };
@@ -86,7 +89,7 @@ pub(crate) fn gate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use counterfoil_contract::claim::{Claim, ClaimKind, ClaimPolicy};
+    use counterfoil_contract::claim::{Claim, ClaimKind};
 
     fn declared(name: &str) -> EffectiveClaim {
         let claim = Claim::new(ClaimKind::Command);
@@ -125,6 +128,23 @@ mod tests {
                 let claims = vec![report("tests", verdict), report("files", Verified)];
                 let gated = gate(claims, &[declared("tests"), declared("files")], &names);
                 assert_eq!(gated[0].level(), level, "{verdict:?}, required {names:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_contract_requires_must_be_verified_whatever_the_user_requires() {
+        for (verdict, counts) in [
+            (Verdict::Verified, false),
+            (Verdict::Refuted, true),
+            (Verdict::Stale, true),
+            (Verdict::Unverifiable, true),
+        ] {
+            for names in [&[][..], &["files".to_owned()]] {
+                let claim =
+                    ClaimReport { policy: ClaimPolicy::Require, ..report("tests", verdict) };
+                let gated = gate(vec![claim], &[declared("tests")], names);
+                assert_eq!(gated[0].counts, counts, "{verdict:?}, required {names:?}");
             }
         }
     }

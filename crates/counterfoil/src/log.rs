@@ -48,7 +48,7 @@ pub(crate) fn start(format: Option<LogFormat>, repo: Option<&Path>, keeps_messag
 
 /// What takes out the usual kinds of secrets, those of the environment, and those of the project as
 /// far as its settings can be read.
-fn redactor(repo: Option<&Path>) -> Result<Redactor, PatternError> {
+pub(crate) fn redactor(repo: Option<&Path>) -> Result<Redactor, PatternError> {
     let config = input::repository(repo).ok().and_then(|repo| Config::load(&repo, &repo).ok());
     let config = config.unwrap_or_default();
     let mut redactor = Redactor::new(&config.redact).or_else(|_| Redactor::new(&[]))?;
@@ -116,10 +116,19 @@ fn text_line(event: &str) -> String {
 fn message_line(text: &str) -> String {
     let mut line = Map::new();
     line.insert("timestamp".to_owned(), json!(jiff::Timestamp::now().to_string()));
-    line.insert("level".to_owned(), json!("INFO"));
+    line.insert("level".to_owned(), json!(level(text)));
     line.insert("fields".to_owned(), json!({"message": redacted(text.trim_end())}));
     line.insert("target".to_owned(), json!("counterfoil::message"));
     neutralize(&Value::Object(line).to_string(), Form::Json).into_owned() + "\n"
+}
+
+/// The level of a message for people, by the word that it begins with.
+fn level(text: &str) -> &'static str {
+    match text.split_once(':') {
+        Some(("error", _)) => "ERROR",
+        Some(("warning", _)) => "WARN",
+        _ => "INFO",
+    }
 }
 
 #[cfg(test)]
@@ -146,5 +155,9 @@ mod tests {
         assert_eq!(line.lines().count(), 1);
         let parsed: Value = serde_json::from_str(&line).unwrap();
         assert_eq!(parsed["fields"]["message"], "a\nb\u{202e}");
+        assert_eq!(parsed["level"], "INFO");
+        for (text, level) in [("error: no such file", "ERROR"), ("warning: old", "WARN")] {
+            assert_eq!(self::level(text), level);
+        }
     }
 }

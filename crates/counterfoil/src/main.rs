@@ -25,6 +25,8 @@ mod schema;
 mod shell;
 mod source;
 mod state_folder;
+#[cfg(feature = "opentelemetry")]
+mod telemetry;
 mod terminal;
 mod unpack;
 mod user_file;

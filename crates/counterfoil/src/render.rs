@@ -41,4 +41,4 @@ pub(crate) use run_summary::{
 pub(crate) use step::step;
 pub(crate) use text::{duration, shell_quote, usage_suffix};
 pub(crate) use timeline::Timeline;
-pub(crate) use undo::{nothing_to_undo, undo};
+pub(crate) use undo::{left_by_lost_attempts, nothing_to_undo, undo};

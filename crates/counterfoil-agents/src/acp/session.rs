@@ -18,6 +18,7 @@ use crate::line_buffer::{LineBuffer, MAX_LINE_BYTES};
 use crate::stderr_end::StderrEnd;
 use crate::submissions::{SessionFile, Submission, SubmissionReader};
 use crate::termination;
+use crate::trace_context;
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_contract::text::{display_path, pluralize};
@@ -154,11 +155,12 @@ impl AcpSession {
             .argv(argv, &self.task.cwd)
             .map_err(|error| format!("the program was not started: {error}"))?;
         let set = settings.env.iter().map(|(name, value)| (name.into(), value.into()));
+        let trace = trace_context::variables(environment, &self.task.marker);
         let spec = ChildSpec {
             argv,
             cwd: self.task.cwd.clone(),
             environment: Environment::Only(environment.visible_to_others(settings)),
-            extra: set.collect(),
+            extra: trace.into_iter().chain(set).collect(),
             stdin: Vec::new(),
             marker: self.task.marker.clone(),
             timeouts: Timeouts::default(),

@@ -44,7 +44,7 @@ impl StepLog {
             target: TARGET, run = %run_state.run, workflow = %run_state.workflow,
             event = "run-attached", events = run_state.seq, "this process drives the run",
         );
-        if is_read() && run_state.seq > 0 {
+        if is_followed() && run_state.seq > 0 {
             // An event that cannot be read is reported where it is needed.
             let _ = journal.visit(&run_state.run, 1, |stored| {
                 if let Ok(event) = serde_json::from_slice(&stored.body) {
@@ -58,8 +58,10 @@ impl StepLog {
 
     /// Logs an event that was recorded. `run_state` is the state after it.
     pub(super) fn on_event(&mut self, event: &Event, run_state: &RunState) {
-        if is_read() {
+        if is_followed() {
             self.follow(event);
+        }
+        if tracing::enabled!(target: TARGET, Level::INFO) {
             self.write(event, run_state);
         }
         if let Event::AttemptEnded(_) | Event::AttemptLost { .. } = event {
@@ -135,9 +137,9 @@ impl StepLog {
     }
 }
 
-/// Whether somebody reads the log.
-fn is_read() -> bool {
-    tracing::enabled!(target: TARGET, Level::INFO)
+/// Whether somebody reads a log in which the spans of attempts may appear.
+fn is_followed() -> bool {
+    tracing::enabled!(target: TARGET, Level::ERROR)
 }
 
 /// The attempt that an event is about.

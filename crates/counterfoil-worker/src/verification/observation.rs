@@ -124,6 +124,8 @@ impl SnapshotterPool {
 pub(super) struct WorkspaceObservation {
     pub(super) observed: WorkspaceDiff,
     began: SystemTime,
+    /// The workspace when this attempt began, if the step had attempts before.
+    start: Option<Snapshot>,
     pub(super) delta: TestDelta,
     /// The protected files that were written since the attempt began.
     pub(super) breaches: Vec<ForbiddenChange>,
@@ -161,6 +163,7 @@ impl WorkspaceObservation {
             observation.commits_before = saved_refs(scope);
             // The checks are those from before the step: a change of them is undone first.
             observation.update(scope);
+            observation.start = observation.observed.last_snapshot();
             observation.load_config(scope);
             return observation;
         }
@@ -200,6 +203,7 @@ impl WorkspaceObservation {
             observed,
             notes: Vec::new(),
             began,
+            start: None,
             delta: TestDelta::default(),
             breaches: Vec::new(),
             fresh: Vec::new(),
@@ -239,14 +243,21 @@ impl WorkspaceObservation {
         scope.run_start.move_files(self.observed.snapshotter(), &now, &named);
     }
 
-    /// Records the changes, so that they can be shown and undone. Those of a worktree are recorded when
-    /// it is merged; those of several writers belong to nobody alone.
+    /// Records the changes since this attempt began, so that they can be shown and undone. What was
+    /// written before is recorded by an attempt before; after a crash, it may be a person's work.
+    /// Changes in a worktree are recorded when it is merged; those of several writers belong to nobody
+    /// alone.
     pub(super) fn record_changes(&mut self, scope: &AttemptScope) {
         if scope.main.is_some() || self.concurrent_writer.is_some() {
             return;
         }
-        let (tree, before) = (self.observed.snapshotter(), self.observed.before());
-        let changed = &self.observed.last_changes().files;
+        let tree = self.observed.snapshotter();
+        let since_start = match (&self.start, self.observed.last_snapshot()) {
+            (Some(start), Some(now)) => Some(tree.changes(start, &now)),
+            _ => None,
+        };
+        let before = self.start.as_ref().unwrap_or_else(|| self.observed.before());
+        let changed = &since_start.as_ref().unwrap_or_else(|| self.observed.last_changes()).files;
         let files: Vec<PathBuf> = changed.keys().filter_map(|path| tree.from_top(path)).collect();
         if files.is_empty() {
             return;

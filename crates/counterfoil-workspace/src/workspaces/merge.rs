@@ -290,8 +290,6 @@ fn finish(
     if applied.changed_since.is_empty() {
         plan.state = MergeRecordState::Done;
         plan.write(&folder)?;
-        // Undo needs only the old contents.
-        let _ = std::fs::remove_file(folder.join("after"));
         workspaces.step(Step::Done);
         return Ok(MergeOutcome { changed: total, notes: plan.notes, ..MergeOutcome::default() });
     }

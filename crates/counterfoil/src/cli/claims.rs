@@ -92,9 +92,9 @@ const VERIFY_HELP: &str = "\
 Exit codes: 0 no claim failed, 1 the text has no valid result, 2 usage error (unknown contract, revision or repository), 3 a claim \
 failed, or work is unfinished (--strict).
 
-Without --require, every refuted claim fails, regardless of its policy in the contract; unverifiable claims are listed and do not \
-fail. With --require, only the named claims can fail, and each of them must be verified: a stale, unverifiable or missing claim \
-fails. With --strict, unfinished work fails, too.
+A claim that the contract requires (policy: require) must be verified. Of the others, every refuted claim fails; unverifiable claims \
+are listed and do not fail. With --require, only the named ones of these can fail, and each of them must be verified: a stale, \
+unverifiable or missing claim fails. With --strict, unfinished work fails, too.
 
 Examples:
   counterfoil verify answer.txt --contract acme/fix --base origin/main

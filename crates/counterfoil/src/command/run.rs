@@ -6,6 +6,8 @@ use crate::notify::Notifier;
 use crate::progress::{self, ProgressSink};
 use crate::report::project_checks;
 use crate::source::Source;
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::Telemetry;
 use crate::{input, output, person, render, state_folder, terminal};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
@@ -334,6 +336,14 @@ fn absolute(spec: &str) -> String {
     }
 }
 
+/// What is said if the collector of spans cannot be reached.
+#[cfg(feature = "opentelemetry")]
+fn spans_are_lost(problem: &str) -> String {
+    format!(
+        "warning: the spans of this run were not sent to the OpenTelemetry collector: {problem}"
+    )
+}
+
 /// Drives a run with progress output and signal handling, then prints the report. `resumed` is a run
 /// that another process began.
 fn drive_and_report<F, R>(
@@ -362,6 +372,18 @@ where
         })?;
     }
     let notifier = reporting.notify.map(|command| Notifier::new(progress.observer(), command));
+    let observer: Arc<dyn RunObserver> = match &notifier {
+        Some(notifier) => notifier.clone(),
+        None => progress.observer(),
+    };
+    #[cfg(feature = "opentelemetry")]
+    let telemetry = Telemetry::start(observer.clone(), reporting.location.repo.as_deref())
+        .unwrap_or_else(|problem| {
+            progress.line(&spans_are_lost(&problem));
+            None
+        });
+    #[cfg(feature = "opentelemetry")]
+    let observer = telemetry.clone().map_or(observer, |telemetry| telemetry);
     let (sender, stop) = channel::channel(StopRequest::None);
     let report = runtime.block_on(async {
         let notices = progress.clone();
@@ -372,16 +394,16 @@ where
                 std::future::pending::<()>().await;
             }
         });
-        let observer: Arc<dyn RunObserver> = match &notifier {
-            Some(notifier) => notifier.clone(),
-            None => progress.observer(),
-        };
         let report = drive(observer, stop).await;
         signals.abort();
         report
     });
     // Do not wait for blocking reads of files that other processes hold open.
     runtime.shutdown_timeout(Duration::from_secs(1));
+    #[cfg(feature = "opentelemetry")]
+    if let Some(problem) = telemetry.and_then(|telemetry| telemetry.finish()) {
+        progress.line(&spans_are_lost(&problem));
+    }
     progress.close();
     let unended = counterfoil_process::could_not_be_ended();
     if !unended.is_empty() {

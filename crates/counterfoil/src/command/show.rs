@@ -14,6 +14,7 @@ use counterfoil_engine::{Attempt, Engine, RunReport};
 use counterfoil_flow::RunState;
 use counterfoil_workspace::workspaces::ChangedContent;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -203,13 +204,20 @@ fn changes_of(
     step: &StepOfRun<'_>,
 ) -> Result<Option<Vec<ChangedContent>>> {
     let workspaces = engine.workspaces(Path::new("."));
-    for attempt in step.attempts.iter().rev() {
+    let mut all: Option<BTreeMap<String, ChangedContent>> = None;
+    for attempt in &step.attempts {
         let id = format!("{}#{}", attempt.path.join("/"), attempt.n);
-        if let Some(changes) = workspaces.changed_contents(&report.run, &id)? {
-            return Ok(Some(changes));
+        let Some(changes) = workspaces.changed_contents(&report.run, &id)? else { continue };
+        let all = all.get_or_insert_default();
+        for change in changes {
+            match all.get_mut(&change.path) {
+                // Each attempt began where the one before ended.
+                Some(earlier) => earlier.after = change.after,
+                None => drop(all.insert(change.path.clone(), change)),
+            }
         }
     }
-    Ok(None)
+    Ok(all.map(|all| all.into_values().filter(|change| change.before != change.after).collect()))
 }
 
 fn unrecorded(step: &StepOfRun<'_>) -> String {
@@ -218,7 +226,8 @@ fn unrecorded(step: &StepOfRun<'_>) -> String {
         return format!("{} changed no files", step.path);
     }
     format!(
-        "the changes of {} were not recorded; those of a worktree are recorded when it is merged",
+        "there is no record of the changes of {}: those of a worktree are recorded when it is merged, and \
+         `counterfoil clean` removes old records",
         step.path
     )
 }

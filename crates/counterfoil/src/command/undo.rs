@@ -6,6 +6,7 @@ use crate::{output, person, render, report, state_folder};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::display_path;
+use counterfoil_flow::Event;
 use counterfoil_workspace::workspaces::MergeRecordState;
 use std::collections::BTreeSet;
 
@@ -20,8 +21,14 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
             "run {run} is active and may merge more changes; cancel it first with `counterfoil cancel {run}`"
         );
     }
-    let repo =
-        state_folder::repository_of_run(&args.location, &state, &engine.run_state(&run)?.repo)?;
+    let run_state = engine.run_state(&run)?;
+    if run_state.ended.is_none() {
+        bail!(
+            "run {run} has not ended: it would be resumed without the work of its completed steps; \
+             cancel it first with `counterfoil cancel {run}`"
+        );
+    }
+    let repo = state_folder::repository_of_run(&args.location, &state, &run_state.repo)?;
     let workspaces = engine.workspaces(&repo);
     let foldings = workspaces.merge_records(&run);
     let known: BTreeSet<&str> = foldings.iter().map(|folding| folding.id.as_str()).collect();
@@ -45,7 +52,16 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
         output::write_stderr(&render::nothing_to_undo(&repo, &files));
         return Ok(Exit::Success);
     }
-    let undone = workspaces.undo(&run, workspace)?;
+    let mut undone = workspaces.undo(&run, workspace)?;
+    let mut lost = BTreeSet::new();
+    engine.each_event_of(&run, &["attempt-lost"], |event, _| {
+        if let Event::AttemptLost { changed, .. } = event {
+            lost.extend(changed);
+        }
+    })?;
+    if !lost.is_empty() && workspace.is_none() {
+        undone.notes.push(render::left_by_lost_attempts(&lost));
+    }
     output::write_stderr(&render::undo(&undone));
     Ok(undone.changed_since.is_empty().into())
 }

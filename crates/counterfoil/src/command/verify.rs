@@ -204,7 +204,10 @@ fn refuse_missing_checks(
     claims: &[EffectiveClaim],
     known: &[&str],
 ) -> Result<()> {
-    for claim in claims.iter().filter(|claim| required.contains(&claim.name)) {
+    let is_required = |claim: &&EffectiveClaim| {
+        claim.claim.policy == ClaimPolicy::Require || required.contains(&claim.name)
+    };
+    for claim in claims.iter().filter(is_required) {
         let Some(check) = claim.claim.check.as_deref().filter(|check| !known.contains(check))
         else {
             continue;

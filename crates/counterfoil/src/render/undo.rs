@@ -4,6 +4,7 @@ use super::text::{one_line, shell_quote};
 use crate::report::run::RunFiles;
 use counterfoil_contract::text::{display_path, escape_control, pluralize};
 use counterfoil_workspace::workspaces::Undone;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -17,9 +18,9 @@ pub(crate) fn nothing_to_undo(repo: &Path, files: &RunFiles) -> String {
         return format!("nothing to undo in {shown}: the run changed no files\n");
     }
     let mut text = format!(
-        "nothing to undo in {shown}: what the run changed was not recorded. Changes are recorded when an \
-         agent ends that worked in the folder alone, and when a worktree is merged.\nThese files \
-         changed during the run:\n"
+        "nothing to undo in {shown}: there is no record of what the run changed. Changes are recorded \
+         when an agent ends that worked in the folder alone, and when a worktree is merged; \
+         `counterfoil clean` removes the records of old runs.\nThese files changed during the run:\n"
     );
     for name in files.names.iter().take(MAX_FILES) {
         let _ = writeln!(text, "  {}", escape_control(name));
@@ -33,6 +34,19 @@ pub(crate) fn nothing_to_undo(repo: &Path, files: &RunFiles) -> String {
         shell_quote(&repo.display().to_string())
     );
     text
+}
+
+/// What undo leaves as it is because the attempt that may have written it was lost.
+pub(crate) fn left_by_lost_attempts(files: &BTreeSet<String>) -> String {
+    let mut names: Vec<String> = files.iter().take(MAX_FILES).cloned().collect();
+    if files.len() > MAX_FILES {
+        names.push(format!("and {} more", files.len() - MAX_FILES));
+    }
+    format!(
+        "an attempt was lost with its process; files that were written before the run was resumed \
+         are as they were then: {}",
+        names.join(", ")
+    )
 }
 
 /// How many files were restored, or which files prevent it.

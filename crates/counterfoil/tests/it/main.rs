@@ -27,6 +27,8 @@ mod shell_project;
 mod shipped;
 mod small_disk;
 mod state_folder;
+#[cfg(feature = "opentelemetry")]
+mod telemetry;
 mod terminal;
 mod verification;
 

@@ -178,6 +178,15 @@ fn a_receipt_is_compared_with_its_journal_and_a_change_is_noticed() {
     changed["sha256"] = json!(counterfoil_engine::receipt::content_digest(&changed));
     let forged = "content agrees, chain agrees, journal agrees, seal differs";
     assert_eq!(verify(&changed), (1, false, forged.to_owned()));
+    // Nor is it enough to leave it out.
+    for seal in [None, Some(Value::Null), Some(json!(""))] {
+        let mut unsealed = changed.clone();
+        unsealed.as_object_mut().unwrap().remove("seal");
+        if let Some(seal) = seal {
+            unsealed["seal"] = seal;
+        }
+        assert_eq!(verify(&unsealed), (1, false, forged.to_owned()));
+    }
     let mut chain = original.clone();
     chain["journal"]["links"].as_array_mut().unwrap().remove(2);
     assert!(verify(&chain).2.contains("chain differs, journal differs"), "{:?}", verify(&chain));

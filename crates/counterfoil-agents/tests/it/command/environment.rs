@@ -3,6 +3,10 @@
 use super::program::Program;
 use counterfoil_agents::agent::ReplyStatus;
 
+/// What a shell sets itself, and what tells every agent which attempt it works for.
+const OF_EVERY_ATTEMPT: [&str; 6] =
+    ["PWD", "OLDPWD", "SHLVL", "_", "COUNTERFOIL_ATTEMPT", "TRACEPARENT"];
+
 fn program() -> Program {
     let mut program = Program::new("echo '{\"ok\": true}'");
     program.variables = vec![
@@ -16,15 +20,14 @@ fn program() -> Program {
     program
 }
 
-/// The names of the variables that it saw, without those that a shell sets itself.
+/// The names of the variables that it saw, without those of every attempt.
 fn seen(settings: &str) -> Vec<String> {
     let program = program();
     assert_eq!(program.ask(&[], settings, 1)[0].status, ReplyStatus::Complete);
     let env = program.file("env-0");
     let names = env.lines().filter_map(|line| Some(line.split_once('=')?.0.to_owned()));
-    let mut names: Vec<String> = names
-        .filter(|name| !["PWD", "OLDPWD", "SHLVL", "_", "COUNTERFOIL_ATTEMPT"].contains(&&**name))
-        .collect();
+    let mut names: Vec<String> =
+        names.filter(|name| !OF_EVERY_ATTEMPT.contains(&&**name)).collect();
     names.sort();
     names
 }

@@ -157,7 +157,8 @@ fn compare_with_journal(
             found.add("seal", Comparison::Unknown, "the key of the journal is not here".to_owned());
         }
         (Some(_), None) => {
-            found.add("seal", Comparison::Unknown, "the receipt has no seal".to_owned());
+            let detail = "the receipt has no seal; one that was made here has";
+            found.add("seal", Comparison::Differs, detail.to_owned());
         }
     }
     Ok(())

@@ -267,6 +267,21 @@ fn what_a_step_changed_in_the_folder_is_shown_and_undone() {
 }
 
 #[test]
+fn what_was_merged_from_a_worktree_is_shown_too() {
+    let writes = r#"text: '{"ok": true}', writes: { old.txt: "after\n" }"#;
+    let workflow = one_step("").replace("go: done", "workspace: worktree, go: done");
+    let project = WorkflowProject::new(&workflow, &replies(&[writes]));
+    project.init_git();
+    project.write("old.txt", "before\n");
+    project.commit_all("start");
+    project.run_workflow();
+    let diff = "--- a/old.txt\n+++ b/old.txt\n@@ -1 +1 @@\n-before\n+after\n";
+    assert_eq!(project.run(&["show", "last", "work", "--diff"]).stdout, diff);
+    project.run(&["undo", "last"]).expect(0, &["restored 1 file"]);
+    assert_eq!(project.run(&["show", "last", "work", "--diff"]).stdout, diff);
+}
+
+#[test]
 fn undo_goes_back_through_the_steps_of_a_run() {
     let first = r#"text: '{"ok": true}', writes: { a.txt: "one\n" }"#;
     let second = r#"text: '{"ok": true}', writes: { a.txt: "two\n", b.txt: "two\n" }"#;

@@ -260,3 +260,26 @@ fn whenever_it_is_killed_the_work_is_brought_in_once_and_nothing_else_is_touched
     }
     assert!(processes_in_attempts(&run).is_empty());
 }
+
+#[test]
+fn undo_leaves_what_was_written_while_nobody_drove_the_run() {
+    let stage =
+        Stage::new("", "work", "  work: { agent: worker, prompt: \"Do part-a.\", go: end }");
+    let live = stage.start();
+    stage.up(&["part-a"]);
+    assert!(live.kill());
+    let lost = stage.project.read("part-a.txt");
+    stage.project.write("NOTES.md", "my own note\n");
+    let undone = stage.project.run(&["undo", "last"]);
+    undone.expect(2, &["has not ended", "counterfoil cancel"]);
+    stage.let_go("go");
+    let ran = stage.resume();
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert!(stage.project.read("part-a.txt").len() > lost.len());
+    let diff = stage.project.run(&["show", "last", "work", "--diff"]).stdout;
+    assert!(diff.contains("+++ b/part-a.txt") && !diff.contains("NOTES.md"), "{diff}");
+    let undone = stage.project.run(&["undo", "last"]);
+    undone.expect(0, &["restored 1 file", "an attempt was lost", "NOTES.md"]);
+    assert_eq!(stage.project.read("NOTES.md"), "my own note\n");
+    assert_eq!(stage.project.read("part-a.txt"), lost);
+}

@@ -1,6 +1,7 @@
 //! Our own output is never the agent's fault: a file that it goes to is no change of the work tree.
 
 use crate::verification::project::DirtyProject;
+use counterfoil_testkit::{TIMEOUT, wait_until};
 
 /// Ways in which people keep what a run prints.
 const KEPT: [&str; 5] = [
@@ -40,6 +41,27 @@ fn files_that_our_output_goes_to_are_no_changes() {
         let kept = project.read("night.txt");
         assert!(kept.len() > "from the night before\n".len(), "{line}: {kept}");
     }
+}
+
+/// An agent that waits until it is killed, and works the second time.
+const KILLED_FIRST: &str = r#"
+echo one > one.rs
+if [ -e ../up ]; then echo '{"files": ["one.rs"]}'; else touch ../up; exec sleep 60; fi
+"#;
+
+#[test]
+fn the_log_of_a_killed_process_is_no_change_either() {
+    let project = DirtyProject::new();
+    project.write_one_step("", ", claims: { files: require }, repairs: 0");
+    project.write("agent.sh", KILLED_FIRST);
+    let run = crate::shell_project::run_arguments("flow.yaml", "command:sh agent.sh");
+    let log = project.repo().join("night.txt");
+    let mut command = project.command(&run);
+    let live = command.start(log.clone(), log);
+    wait_until(TIMEOUT, "the agent is up", || project.repo().join("../up").exists().then_some(()));
+    assert!(live.kill());
+    project.run(&["resume", "last"]).expect(0, &["done"]);
+    assert!(!project.read("night.txt").is_empty());
 }
 
 #[test]
