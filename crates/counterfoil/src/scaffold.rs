@@ -1,9 +1,10 @@
 //! The files of a new contract or workflow. No I/O.
 //!
-//! `infer` derives a schema from an example, `agent_file` reads a subagent's Markdown file, and
+//! `infer` derives a schema from an example, `claims` what can be verified of it, `agent_file` reads a subagent's Markdown file, and
 //! `files` writes the texts. A scaffold is checked as a whole before any file is written.
 
 mod agent_file;
+mod claims;
 mod files;
 mod infer;
 mod reply;

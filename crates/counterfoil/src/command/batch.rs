@@ -220,12 +220,17 @@ fn check_line(
     args: &CheckArgs,
     contracts: &mut Contracts,
 ) -> Result<(Value, Report), (Value, String)> {
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err((Value::Null, "the line is not a JSON object".to_owned()));
+    }
     let line: Line = serde_json::from_slice(bytes).map_err(|error| {
         // Report the id even if the rest of the line is invalid.
-        let id = serde_json::from_slice::<Value>(bytes)
+        let id = serde_json::from_str::<Value>(&String::from_utf8_lossy(bytes))
             .ok()
             .and_then(|value| value.get("id").cloned())
             .unwrap_or_default();
+        // The line is named beside the message.
+        let error = error.to_string().replace(" at line 1 column ", " at column ");
         (id, format!("the line is not valid: {error}"))
     })?;
     let id = line.id.clone();

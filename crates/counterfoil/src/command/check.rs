@@ -54,7 +54,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
             Format::Json | Format::Sarif | Format::Junit if files.len() > 1 => {
                 reports.push((name, report));
             }
-            format => print_report(format, &contract, &report, &name, &text)?,
+            format => {
+                if format == Format::Human && files.len() > 1 {
+                    output::write_stderr(&format!("{name}:\n"));
+                }
+                print_report(format, &contract, &report, &name, &text)?;
+            }
         }
     }
     if !reports.is_empty() {

@@ -9,6 +9,7 @@ use crate::init::{
 use crate::render::setup;
 use crate::{input, output, project, shell};
 use anyhow::{Context, Result, anyhow, bail};
+use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::display_path;
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
@@ -81,6 +82,12 @@ fn bindings(args: &InitArgs, root: &Path, survey: &Survey) -> Result<Bindings> {
     let mut bindings = Bindings::new();
     for (agent, id) in &args.bind {
         project::contract(id, &[], Some(root))?;
+        let known = survey.subagents.named.keys().map(String::as_str);
+        if !survey.subagents.named.contains_key(agent)
+            && let Some(hint) = did_you_mean(agent, known)
+        {
+            bail!("the project has no subagent '{agent}'; {hint}");
+        }
         if bindings.insert(agent.clone(), id.clone()).is_some() {
             bail!("--bind {agent}=… is given twice; keep one");
         }

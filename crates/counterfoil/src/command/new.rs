@@ -27,7 +27,7 @@ pub(crate) fn run(command: &NewCommand) -> Result<Exit> {
     let (NewCommand::Contract { name, source } | NewCommand::Workflow { name, source }) = command;
     let folder = source.dir.clone().unwrap_or_else(|| ".".into());
     let scaffold = read(name, source, &folder)?;
-    let (files, workflow) = match command {
+    let ((files, contract), workflow) = match command {
         NewCommand::Contract { .. } => {
             (contract_files(&scaffold)?, format!("try-{}", scaffold.name))
         }
@@ -35,12 +35,15 @@ pub(crate) fn run(command: &NewCommand) -> Result<Exit> {
     };
     let written = write(&folder, &files)?;
     let folder = source.dir.as_ref().map(|folder| display_path(folder)).unwrap_or_default();
-    output::write_stderr(&render::scaffold::written(&folder, &written, &workflow));
+    output::write_stderr(&render::scaffold::written(&folder, &written, &workflow, &contract));
     Ok(Exit::Success)
 }
 
 /// The files of a workflow. A contract of its name that is there already is used.
-fn new_workflow(scaffold: &Scaffold, folder: &Path) -> Result<BTreeMap<String, String>> {
+fn new_workflow(
+    scaffold: &Scaffold,
+    folder: &Path,
+) -> Result<(BTreeMap<String, String>, Contract)> {
     let path = folder.join(format!("contracts/{}.yaml", scaffold.name));
     if scaffold.example.is_some() || path.symlink_metadata().is_err() {
         return Ok(workflow_files(scaffold, None)?);
@@ -48,7 +51,7 @@ fn new_workflow(scaffold: &Scaffold, folder: &Path) -> Result<BTreeMap<String, S
     let contract = Contract::from_file(&path)?;
     let (name, bytes) = input::read(&path, MAX_BYTES)?;
     let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
-    Ok(workflow_files(scaffold, Some((&contract, &text)))?)
+    Ok(workflow_files(scaffold, Some((contract, &text)))?)
 }
 
 /// What the scaffold is made from.
@@ -76,6 +79,12 @@ fn read(name: &str, source: &SourceArgs, folder: &Path) -> Result<Scaffold> {
     };
     if example.is_none() && source.optional.is_some() {
         bail!("--optional names fields of an example; give one with --from-example");
+    }
+    if let (None, Some(file)) = (&example, &source.from_agent) {
+        output::write_stderr(&format!(
+            "note:  {} shows no result in a JSON block; the contract has general fields\n",
+            display_path(file)
+        ));
     }
     let example = match example {
         Some(example) => {

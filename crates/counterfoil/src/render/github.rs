@@ -99,7 +99,7 @@ pub(crate) fn run(run: &RunReport) -> String {
         if let Some(outcome) = attempt.outcome.as_deref().filter(|outcome| *outcome != "accepted") {
             annotate(serious, &format!("{name}: {outcome}"), &attempt.reason);
         }
-        for claim in &attempt.claims {
+        for claim in attempt.earlier_claims.values().flatten().chain(&attempt.claims) {
             let command = match claim.verdict {
                 Verdict::Verified => continue,
                 Verdict::Refuted | Verdict::Stale => serious,

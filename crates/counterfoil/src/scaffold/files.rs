@@ -1,7 +1,7 @@
 //! The texts of a scaffold's files, checked as a whole.
 
 use super::agent_file::AgentFile;
-use super::reply;
+use super::{claims, reply};
 use counterfoil_contract::text::truncate;
 use counterfoil_contract::{Contract, Definition, Framing};
 use counterfoil_flow::{Rejected, check};
@@ -44,8 +44,8 @@ pub(crate) enum ScaffoldError {
 /// The files of a scaffold by their paths.
 type Files = BTreeMap<String, String>;
 
-/// The files of a new contract: the contract, a workflow with one step that tries it, and a script.
-pub(crate) fn contract_files(scaffold: &Scaffold) -> Result<Files, ScaffoldError> {
+/// The contract, and the files of a new one: the contract, a workflow with one step that tries it, and a script.
+pub(crate) fn contract_files(scaffold: &Scaffold) -> Result<(Files, Contract), ScaffoldError> {
     let name = &scaffold.name;
     let (contract, text) = new_contract(scaffold)?;
     let workflow = format!("try-{name}");
@@ -68,19 +68,19 @@ pub(crate) fn contract_files(scaffold: &Scaffold) -> Result<Files, ScaffoldError
         format!("{workflow}.script.yaml"),
         script(name, &contract, prompt, own_reply(scaffold).as_ref())?,
     );
-    checked(&format!("{workflow}.yaml"), files)
+    Ok((checked(&format!("{workflow}.yaml"), files)?, contract))
 }
 
 /// The files of a new workflow: the workflow, its prompt, a script, and its contract unless there is
 /// one already.
 pub(crate) fn workflow_files(
     scaffold: &Scaffold,
-    existing: Option<(&Contract, &str)>,
-) -> Result<Files, ScaffoldError> {
+    existing: Option<(Contract, &str)>,
+) -> Result<(Files, Contract), ScaffoldError> {
     let name = &scaffold.name;
     let path = contract_path(name);
     let mut files = Files::new();
-    let made;
+    let is_new = existing.is_none();
     let contract = match existing {
         Some((contract, text)) => {
             files.insert(path.clone(), text.to_owned());
@@ -89,13 +89,12 @@ pub(crate) fn workflow_files(
         None => {
             let (contract, text) = new_contract(scaffold)?;
             files.insert(path.clone(), text);
-            made = contract;
-            &made
+            contract
         }
     };
     // The fields of our own contract are known, so the workflow can go on by them.
-    let repeats = existing.is_none() && scaffold.example.is_none();
-    let reply = own_reply(scaffold).filter(|_| repeats);
+    let repeats = is_new && scaffold.example.is_none();
+    let reply = own_reply(scaffold).filter(|_| is_new);
     let instructions = scaffold.agent.as_ref().map(|agent| agent.instructions.as_str());
     let prompt = prompt(instructions.unwrap_or_default(), repeats);
     let text = format!(
@@ -107,19 +106,21 @@ pub(crate) fn workflow_files(
         if repeats { "variables:\n  left: string?\n" } else { "" },
         contract.id(),
         access(scaffold),
-        if repeats { REPEATING } else { ONE_STEP }.replace("AGENT", name),
+        if repeats { REPEATING } else { ONE_STEP }
+            .replace("AGENT", name)
+            .replace("GUARD", &guard(&contract)),
     );
     files.insert(format!("{name}.yaml"), text);
     files.insert(
         format!("{name}.script.yaml"),
-        script(name, contract, instructions.unwrap_or_default(), reply.as_ref())?,
+        script(name, &contract, instructions.unwrap_or_default(), reply.as_ref())?,
     );
     files.insert(format!("prompts/{name}.md"), prompt);
     let mut files = checked(&format!("{name}.yaml"), files)?;
-    if existing.is_some() {
+    if !is_new {
         files.remove(&path);
     }
-    Ok(files)
+    Ok((files, contract))
 }
 
 const REPEATING: &str = "\
@@ -142,9 +143,21 @@ states:
   work:
     agent: AGENT
     next:
-      - { go: done }                       # add guards, as in { when: result.ok, go: done }
+      - { go: done }                       # GUARD
   done: { end: done }
 ";
+
+/// How a transition is guarded, with a field of the result if one can decide.
+fn guard(contract: &Contract) -> String {
+    let example = contract.definition().examples.first().and_then(Value::as_object);
+    let is_plain = |name: &str| name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+    let decides =
+        example.into_iter().flatten().find(|(name, value)| value.is_boolean() && is_plain(name));
+    match decides {
+        Some((name, _)) => format!("add guards, as in {{ when: result.{name}, go: done }}"),
+        None => "add guards with `when`, an expression over the fields of `result`".to_owned(),
+    }
+}
 
 fn contract_path(name: &str) -> String {
     format!("contracts/{name}.yaml")
@@ -186,6 +199,9 @@ fn new_contract(scaffold: &Scaffold) -> Result<(Contract, String), ScaffoldError
                     .summary(&summary(scaffold, &what))
                     .agent(&scaffold.name)
                     .example(example.clone());
+            let claims = claims::of(example).into_iter();
+            let definition = claims
+                .fold(definition, |definition, (field, claim)| definition.claim(field, claim));
             definition_text(&definition)?
         }
         None => own_contract(scaffold, &what),
@@ -234,11 +250,13 @@ fn own_contract(scaffold: &Scaffold, what: &str) -> String {
     )
 }
 
-/// A result of the contract with our own fields that lets the workflow end.
+/// A result that says that nothing was done. That of the contract with our own fields lets the workflow
+/// end.
 fn own_reply(scaffold: &Scaffold) -> Option<Value> {
     const SUMMARY: &str = "This reply is from the script: nothing was done, and nothing is left.";
-    if scaffold.example.is_some() {
-        return None;
+    if let Some((example, _)) = &scaffold.example {
+        let result = claims::without_work(example);
+        return Some(reply::changed_at(&result, 0).unwrap_or(result));
     }
     let mut reply = json!({"done": true, "summary": SUMMARY});
     if !is_read_only(scaffold) {

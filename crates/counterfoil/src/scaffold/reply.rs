@@ -40,7 +40,7 @@ fn text(framing: Framing, value: &Value) -> Option<String> {
 }
 
 /// The example with its nth text or number changed; none if it has fewer.
-fn changed_at(example: &Value, leaf: usize) -> Option<Value> {
+pub(super) fn changed_at(example: &Value, leaf: usize) -> Option<Value> {
     let mut changed = example.clone();
     let mut left = leaf;
     change(&mut changed, &mut left).then_some(changed)

@@ -386,6 +386,30 @@ fn a_batch_has_a_contract_for_all_lines_and_several_files() {
 }
 
 #[test]
+fn a_line_of_a_batch_that_is_no_object_is_not_understood() {
+    let folder = TempDir::new().unwrap();
+    for (line, id, message) in [
+        (
+            &b"[1, null, null, \"{}\", null, null, null, null, null]"[..],
+            json!(null),
+            "not a JSON object",
+        ),
+        (b"not json", json!(null), "not a JSON object"),
+        (b"\xef\xbb\xbf{\"id\": 1}", json!(null), "not a JSON object"),
+        (b"{\"id\": 5, \"text\": \"\xff\"}", json!(5), "at column"),
+        (b"{\"id\": 6, \"txt\": \"\"}", json!(6), "unknown field `txt`"),
+    ] {
+        let batch = file(&folder, "batch.jsonl", line);
+        let output = counterfoil().args(["check", "--contract", QA, "--batch", &batch]).output();
+        assert_eq!(output.code, Some(3), "{}", output.stdout);
+        let answer: Value = serde_json::from_str(output.stdout.trim()).unwrap();
+        assert_eq!(answer["id"], id, "{answer}");
+        let told = answer["message"].as_str().unwrap();
+        assert!(told.contains(message) && !told.contains("line 1"), "{answer}");
+    }
+}
+
+#[test]
 fn several_files_are_checked_at_once() {
     let folder = TempDir::new().unwrap();
     let good = file(&folder, "good.txt", GOOD);
@@ -398,6 +422,9 @@ fn several_files_are_checked_at_once() {
     for format in ["human", "json", "sarif", "junit", "github"] {
         assert_eq!(check(format).code, Some(1), "{format}");
     }
+    let human = check("human");
+    assert_eq!(human.stderr.matches("good.txt:\n").count(), 2, "{}", human.stderr);
+    assert!(human.stderr.contains("bad.txt:\n"), "{}", human.stderr);
     let json = check("json");
     let lines: Vec<Value> =
         json.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

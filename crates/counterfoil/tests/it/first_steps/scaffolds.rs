@@ -130,3 +130,24 @@ fn bad_arguments_say_what_is_wrong() {
     }
     assert!(!project.path("contracts").exists());
 }
+
+#[test]
+fn what_an_example_obviously_claims_is_verified() {
+    let project = project();
+    let example = r#"{"files_changed": ["src/a.rs"], "tests_passing": true, "summary": "S."}"#;
+    project.write("done.json", example);
+    project.write("counterfoil.toml", "[checks]\ntest = \"true\"\n");
+    project.commit_all("checks");
+    let new = project.run(&["new", "workflow", "fix", "--from-example", "done.json"]);
+    new.expect(0, &["files_changed (by the work tree)", "tests_passing (by the check 'test'"]);
+    assert_runs(&project, "fix", "fix");
+    let workflow = project.read("fix.yaml");
+    assert!(workflow.contains("when: result.tests_passing"), "{workflow}");
+    // An agent that lies does not get through where claims are required.
+    project.write("lie.sh", format!("echo '{example}'\n").replace("S.", "Done."));
+    let lie = ["run", "fix.yaml", "--task", "x", "--agent", "command:sh lie.sh", "--strict-claims"];
+    project.run(&lie).expect(3, &["files_changed refuted"]);
+    // Nothing is promised where nothing is known.
+    let new = project.run(&["new", "contract", "score", "--from-example", "answer.json"]);
+    new.expect(0, &["no field is verified"]);
+}

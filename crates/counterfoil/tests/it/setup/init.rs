@@ -405,3 +405,13 @@ fn what_must_be_trusted_is_said() {
         "{untrusted}"
     );
 }
+
+#[test]
+fn a_misspelled_agent_is_not_bound() {
+    let project = claude_project();
+    let before = read_tree(&project.repo());
+    let output =
+        project.command().args(["init", "--yes", "--bind", "reviwer=execution-loop/qa"]).output();
+    output.expect(2, &["no subagent 'reviwer'", "did you mean 'reviewer'?"]);
+    assert_eq!(read_tree(&project.repo()), before);
+}
