@@ -235,6 +235,23 @@ pub(crate) struct CheckArgs {
     #[arg(long, conflicts_with = "contract")]
     pub(crate) coerce: bool,
 
+    #[command(flatten)]
+    pub(crate) attempt: AttemptArgs,
+
+    /// Check many texts: files with one JSON object per line, or - for standard input. Each result is
+    /// written before the next line is read
+    #[arg(long, value_name = "FILE.jsonl", num_args = 1.., conflicts_with_all = ["format", "prompt"])]
+    pub(crate) batch: Vec<PathBuf>,
+
+    /// The output format: `human` prints the report to stderr and the value to stdout; the others
+    /// print to stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+// What is known of the attempt that a text is from.
+#[derive(Debug, Args)]
+pub(crate) struct AttemptArgs {
     /// Allow no defaults, repairs, coercions or duplicate keys
     #[arg(long)]
     pub(crate) strict: bool,
@@ -249,7 +266,7 @@ pub(crate) struct CheckArgs {
 
     /// The prompt that the agent was given. Text that the agent only quotes from it, or from what the
     /// contract adds to it, is not taken for a result
-    #[arg(long, value_name = "FILE", conflicts_with = "batch")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) prompt: Option<PathBuf>,
 
     /// The folder in which the agent worked: absolute paths inside it become relative [default: the
@@ -261,16 +278,6 @@ pub(crate) struct CheckArgs {
     /// workflow, step, task, attempt, started, ended, `duration_ms`
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_known)]
     pub(crate) known: Vec<(String, String)>,
-
-    /// Check many texts: files with one JSON object per line, or - for standard input. Each result is
-    /// written before the next line is read
-    #[arg(long, value_name = "FILE.jsonl", num_args = 1.., conflicts_with = "format")]
-    pub(crate) batch: Vec<PathBuf>,
-
-    /// The output format: `human` prints the report to stderr and the value to stdout; the others
-    /// print to stdout
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) format: Format,
 }
 
 fn parse_depth(text: &str) -> Result<usize, String> {
@@ -281,7 +288,7 @@ fn parse_depth(text: &str) -> Result<usize, String> {
     }
 }
 
-impl CheckArgs {
+impl AttemptArgs {
     /// A policy with the limits given on the command line.
     pub(crate) fn apply_limits(&self, policy: &Policy) -> Policy {
         let mut policy = if self.strict { policy.strictly() } else { policy.clone() };
@@ -427,6 +434,8 @@ pub(crate) enum ContractCommand {
         file: PathBuf,
         #[command(flatten)]
         sources: ContractSources,
+        #[command(flatten)]
+        attempt: AttemptArgs,
     },
     /// Prove that NEW is an additive successor of OLD, or print a value that breaks
     Diff {

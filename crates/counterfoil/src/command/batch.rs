@@ -149,8 +149,12 @@ fn answer_lines(
     summary: &mut Summary,
 ) -> Result<bool> {
     // JSON can need six bytes for one byte of the text, and the line has other fields.
-    let max_bytes =
-        args.apply_limits(&Policy::default()).max_bytes.saturating_mul(6).saturating_add(1 << 20);
+    let max_bytes = args
+        .attempt
+        .apply_limits(&Policy::default())
+        .max_bytes
+        .saturating_mul(6)
+        .saturating_add(1 << 20);
     for number in 1.. {
         let mut bytes = Vec::new();
         let read = reader
@@ -264,7 +268,7 @@ fn check_line(
             return Err(fail("a line can have a contract or a schema, not both".into()));
         }
     };
-    let mut policy = args.apply_limits(contract.policy());
+    let mut policy = args.attempt.apply_limits(contract.policy());
     if strict {
         policy = policy.strictly();
     }

@@ -1,6 +1,6 @@
 //! The command `counterfoil check`.
 
-use crate::cli::{CheckArgs, Format};
+use crate::cli::{AttemptArgs, CheckArgs, Format};
 use crate::exit::Exit;
 use crate::{input, output, render, terminal};
 use anyhow::{Context, Result, bail};
@@ -28,19 +28,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
             "name a contract with --contract ID (list them with `counterfoil contract list`) or a schema with --schema FILE"
         )
     };
-    let policy = args.apply_limits(contract.policy());
-    let shown = args.prompt.as_ref().map(|prompt| shown(&contract, prompt)).transpose()?;
-    let check = |file: &Path| -> Result<(String, String, Report)> {
-        let (name, bytes) = input::read(file, policy.max_bytes)?;
-        let (report, text) = match &shown {
-            None => check_bytes(&contract, &policy, &bytes),
-            Some(shown) => {
-                let report = contract.check_bytes_shown(&bytes, &policy, shown);
-                (report, String::from_utf8_lossy(&bytes).into_owned())
-            }
-        };
-        Ok((name, text, report))
-    };
+    let check = checker(&contract, &args.attempt)?;
     let files: Vec<&Path> = match args.files.as_slice() {
         [] => vec![Path::new("-")],
         files => files.iter().map(PathBuf::as_path).collect(),
@@ -66,6 +54,27 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
         print_reports(args.format, &reports)?;
     }
     Ok(all_accepted.into())
+}
+
+/// Checks texts against a contract, with what is known of the attempt. It returns the name of the
+/// file, the text and the report.
+pub(super) fn checker<'c>(
+    contract: &'c Contract,
+    attempt: &AttemptArgs,
+) -> Result<impl Fn(&Path) -> Result<(String, String, Report)> + use<'c>> {
+    let policy = attempt.apply_limits(contract.policy());
+    let shown = attempt.prompt.as_ref().map(|prompt| shown(contract, prompt)).transpose()?;
+    Ok(move |file: &Path| {
+        let (name, bytes) = input::read(file, policy.max_bytes)?;
+        let (report, text) = match &shown {
+            None => check_bytes(contract, &policy, &bytes),
+            Some(shown) => {
+                let report = contract.check_bytes_shown(&bytes, &policy, shown);
+                (report, String::from_utf8_lossy(&bytes).into_owned())
+            }
+        };
+        Ok((name, text, report))
+    })
 }
 
 /// The contract that the arguments name, by its id or by a schema.

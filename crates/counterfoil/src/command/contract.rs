@@ -42,10 +42,9 @@ pub(crate) fn run(command: &ContractCommand) -> Result<Exit> {
             output::write_stdout(&input::contract(id, &sources.contracts)?.prompt())?;
             Ok(Exit::Success)
         }
-        ContractCommand::Repair { id, file, sources } => {
+        ContractCommand::Repair { id, file, sources, attempt } => {
             let contract = input::contract(id, &sources.contracts)?;
-            let (_, bytes) = input::read(file, contract.policy().max_bytes)?;
-            let report = contract.check_bytes(&bytes);
+            let (_, _, report) = super::check::checker(&contract, attempt)?(file)?;
             output::write_stdout(&contract.repair(&report))?;
             Ok(Exit::Success)
         }

@@ -410,6 +410,25 @@ fn a_line_of_a_batch_that_is_no_object_is_not_understood() {
 }
 
 #[test]
+fn a_repair_is_asked_for_what_check_rejects() {
+    const NOTHING: &str = "nothing to send again";
+    let folder = TempDir::new().unwrap();
+    let prompt = file(&folder, "prompt.txt", format!("Answer like this: {GOOD}"));
+    let good = file(&folder, "good.txt", GOOD);
+    let repair = |more: &[&str]| {
+        counterfoil().args(["contract", "repair", QA, &good]).args(more).output().stdout
+    };
+    assert!(repair(&[]).contains(NOTHING), "{}", repair(&[]));
+    // What the agent only quotes is no result.
+    let more = ["--prompt", prompt.as_str()];
+    let check = counterfoil().args(["check", &good, "--contract", QA]).args(more).output();
+    assert_eq!(check.code, Some(1), "{}", check.stderr);
+    assert!(!repair(&more).contains(NOTHING), "{}", repair(&more));
+    // Nor is what is too long.
+    assert!(!repair(&["--max-bytes", "5"]).contains(NOTHING));
+}
+
+#[test]
 fn several_files_are_checked_at_once() {
     let folder = TempDir::new().unwrap();
     let good = file(&folder, "good.txt", GOOD);
