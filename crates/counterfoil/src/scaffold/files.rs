@@ -66,7 +66,7 @@ pub(crate) fn contract_files(scaffold: &Scaffold) -> Result<(Files, Contract), S
     );
     files.insert(
         format!("{workflow}.script.yaml"),
-        script(name, &contract, prompt, own_reply(scaffold).as_ref())?,
+        script(name, &contract, prompt, Some(&own_reply(scaffold)))?,
     );
     Ok((checked(&format!("{workflow}.yaml"), files)?, contract))
 }
@@ -94,7 +94,7 @@ pub(crate) fn workflow_files(
     };
     // The fields of our own contract are known, so the workflow can go on by them.
     let repeats = is_new && scaffold.example.is_none();
-    let reply = own_reply(scaffold).filter(|_| is_new);
+    let reply = is_new.then(|| own_reply(scaffold));
     let instructions = scaffold.agent.as_ref().map(|agent| agent.instructions.as_str());
     let prompt = prompt(instructions.unwrap_or_default(), repeats);
     let text = format!(
@@ -252,17 +252,17 @@ fn own_contract(scaffold: &Scaffold, what: &str) -> String {
 
 /// A result that says that nothing was done. That of the contract with our own fields lets the workflow
 /// end.
-fn own_reply(scaffold: &Scaffold) -> Option<Value> {
+fn own_reply(scaffold: &Scaffold) -> Value {
     const SUMMARY: &str = "This reply is from the script: nothing was done, and nothing is left.";
     if let Some((example, _)) = &scaffold.example {
         let result = claims::without_work(example);
-        return Some(reply::changed_at(&result, 0).unwrap_or(result));
+        return reply::changed_at(&result, 0).unwrap_or(result);
     }
     let mut reply = json!({"done": true, "summary": SUMMARY});
     if !is_read_only(scaffold) {
         reply["files_changed"] = json!([]);
     }
-    Some(reply)
+    reply
 }
 
 /// The prompt: the instructions of the subagent word for word, and the task.
