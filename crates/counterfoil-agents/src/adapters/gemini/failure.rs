@@ -18,26 +18,45 @@ pub(super) struct ErrorEvent {
 
 const LOGIN: &str = "log in by starting `gemini` in a terminal, or set GEMINI_API_KEY";
 
+/// The classes of errors that stand for a status of HTTP.
+const CLASSES: [(&str, u16); 4] = [
+    ("FatalAuthenticationError", 401),
+    ("TerminalQuotaError", 429),
+    ("RetryableQuotaError", 429),
+    ("ModelNotFoundError", 404),
+];
+
 /// The failure that the final event reports.
 pub(super) fn from_result(error: &ErrorEvent, end: &StreamEnd<'_>) -> Failure {
     let answer = GoogleError::find(&error.message);
-    let message = answer
-        .as_ref()
-        .map_or_else(|| strip_frame(&error.message).to_owned(), GoogleError::to_text);
-    let class = match &*error.kind {
-        "FatalAuthenticationError" => Some(401),
-        "TerminalQuotaError" | "RetryableQuotaError" => Some(429),
-        "ModelNotFoundError" => Some(404),
-        // The event usually reports it as unknown.
-        _ if end.errors.contains(" ModelNotFoundError: ") => Some(404),
-        _ => None,
+    let class = CLASSES.iter().find(|(name, _)| *name == error.kind).map(|(_, status)| *status);
+    // Some versions call the error unknown in the event, and name it on standard error only.
+    let named = class.is_none().then(|| named_on_stderr(end.errors)).flatten();
+    let message = match (&answer, named) {
+        (Some(answer), _) => answer.to_text(),
+        (None, Some((_, message))) => message.to_owned(),
+        (None, None) => strip_frame(&error.message).to_owned(),
     };
     let from_exit = match end.exit {
         Exit::Code(code) => http_status_from_exit(code),
         Exit::Signal(_) => None,
     };
     let status = answer.and_then(|answer| answer.code).or(class).or(from_exit);
+    let status = status.or(named.map(|(status, _)| status));
     api_failure(status, &message, &error.message, end)
+}
+
+/// The status and the message of the last error that standard error names by its class. The code that
+/// is printed with it is more exact: an overload is of the class of a limit, too.
+fn named_on_stderr(errors: &str) -> Option<(u16, &str)> {
+    let places = CLASSES.iter().filter_map(|(name, status)| {
+        let at = errors.rfind(&format!(" {name}: "))?;
+        Some((at + name.len() + 3, *status))
+    });
+    let (start, status) = places.max()?;
+    let report = &errors[start..];
+    let code = report.split_once("code: ").and_then(|(_, rest)| rest.get(..3)?.parse().ok());
+    Some((code.unwrap_or(status), report.lines().next().unwrap_or_default().trim()))
 }
 
 /// The failure that standard error and the exit status report if there was no final event. None if
@@ -179,4 +198,34 @@ fn relevant_lines(errors: &str) -> impl DoubleEndedIterator<Item = &str> {
             .any(|word| line.starts_with(word));
         !stack && !start
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What version 0.47.0 writes: the event and the exit status say nothing.
+    fn of_version_0_47(class: &str, code: u16) -> Failure {
+        let errors = format!(
+            "Attempt 1 failed: Too many requests. Max attempts reached\n\
+             Error when talking to Gemini API Full report available at: /tmp/report.json {class}: Too many requests.\n    \
+             at retry (file:///bundle.js:1:2) {{\n  cause: {{\n    code: {code},\n    message: 'Too many requests.'\n  }}\n}}\n"
+        );
+        let event = ErrorEvent {
+            kind: "unknown".to_owned(),
+            message: "[API Error: An unknown error occurred.]".to_owned(),
+        };
+        from_result(&event, &StreamEnd { exit: Exit::Code(1), errors: &errors, at: 0 })
+    }
+
+    #[test]
+    fn an_error_that_only_standard_error_names_is_known() {
+        let limit = of_version_0_47("RetryableQuotaError", 429);
+        assert_eq!(limit.outcome, AttemptOutcome::Limit);
+        assert!(limit.reason.contains("Too many requests"), "{}", limit.reason);
+        // An overload has the class of a limit.
+        let overload = of_version_0_47("RetryableQuotaError", 503);
+        assert_eq!(overload.outcome, AttemptOutcome::Transport);
+        assert_eq!(of_version_0_47("ModelNotFoundError", 404).outcome, AttemptOutcome::Agent);
+    }
 }
