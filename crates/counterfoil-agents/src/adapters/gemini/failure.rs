@@ -30,9 +30,9 @@ const CLASSES: [(&str, u16); 4] = [
 pub(super) fn from_result(error: &ErrorEvent, end: &StreamEnd<'_>) -> Failure {
     let answer = GoogleError::find(&error.message);
     let class = CLASSES.iter().find(|(name, _)| *name == error.kind).map(|(_, status)| *status);
-    // Some versions call the error unknown in the event, and name it on standard error only.
-    let named = class.is_none().then(|| named_on_stderr(end.errors)).flatten();
-    let message = match (&answer, named) {
+    // Some versions call the error unknown in the event, and report it on standard error only.
+    let reported = class.is_none().then(|| reported_on_stderr(end.errors)).flatten();
+    let message = match (&answer, reported) {
         (Some(answer), _) => answer.to_text(),
         (None, Some((_, message))) => message.to_owned(),
         (None, None) => strip_frame(&error.message).to_owned(),
@@ -42,21 +42,23 @@ pub(super) fn from_result(error: &ErrorEvent, end: &StreamEnd<'_>) -> Failure {
         Exit::Signal(_) => None,
     };
     let status = answer.and_then(|answer| answer.code).or(class).or(from_exit);
-    let status = status.or(named.map(|(status, _)| status));
+    let status = status.or(reported.and_then(|(status, _)| status));
     api_failure(status, &message, &error.message, end)
 }
 
-/// The status and the message of the last error that standard error names by its class. The code that
-/// is printed with it is more exact: an overload is of the class of a limit, too.
-fn named_on_stderr(errors: &str) -> Option<(u16, &str)> {
-    let places = CLASSES.iter().filter_map(|(name, status)| {
-        let at = errors.rfind(&format!(" {name}: "))?;
-        Some((at + name.len() + 3, *status))
-    });
-    let (start, status) = places.max()?;
-    let report = &errors[start..];
+/// The status, as far as it is known, and the message of the error that standard error reports last.
+/// The code that is printed with it is more exact than its class: an overload is of the class of a
+/// limit, too.
+fn reported_on_stderr(errors: &str) -> Option<(Option<u16>, &str)> {
+    let (_, report) = errors.rsplit_once("Error when talking to Gemini API")?;
+    let line = report.lines().next().unwrap_or_default();
+    let (class, message) = line.match_indices(": ").find_map(|(at, colon)| {
+        let class = line[..at].rsplit(' ').next()?;
+        class.ends_with("Error").then(|| (class, line[at + colon.len()..].trim()))
+    })?;
+    let status = CLASSES.iter().find(|(name, _)| *name == class).map(|(_, status)| *status);
     let code = report.split_once("code: ").and_then(|(_, rest)| rest.get(..3)?.parse().ok());
-    Some((code.unwrap_or(status), report.lines().next().unwrap_or_default().trim()))
+    Some((code.or(status), message))
 }
 
 /// The failure that standard error and the exit status report if there was no final event. None if
@@ -204,6 +206,11 @@ fn relevant_lines(errors: &str) -> impl DoubleEndedIterator<Item = &str> {
 mod tests {
     use super::*;
 
+    fn unknown() -> ErrorEvent {
+        let message = "[API Error: An unknown error occurred.]".to_owned();
+        ErrorEvent { kind: "unknown".to_owned(), message }
+    }
+
     /// What version 0.47.0 writes: the event and the exit status say nothing.
     fn of_version_0_47(class: &str, code: u16) -> Failure {
         let errors = format!(
@@ -211,11 +218,7 @@ mod tests {
              Error when talking to Gemini API Full report available at: /tmp/report.json {class}: Too many requests.\n    \
              at retry (file:///bundle.js:1:2) {{\n  cause: {{\n    code: {code},\n    message: 'Too many requests.'\n  }}\n}}\n"
         );
-        let event = ErrorEvent {
-            kind: "unknown".to_owned(),
-            message: "[API Error: An unknown error occurred.]".to_owned(),
-        };
-        from_result(&event, &StreamEnd { exit: Exit::Code(1), errors: &errors, at: 0 })
+        from_result(&unknown(), &StreamEnd { exit: Exit::Code(1), errors: &errors, at: 0 })
     }
 
     #[test]
@@ -227,5 +230,10 @@ mod tests {
         let overload = of_version_0_47("RetryableQuotaError", 503);
         assert_eq!(overload.outcome, AttemptOutcome::Transport);
         assert_eq!(of_version_0_47("ModelNotFoundError", 404).outcome, AttemptOutcome::Agent);
+        // A connection that was cut.
+        let errors = "Error when talking to Gemini API Full report available at: /tmp/a b.json TypeError: terminated\n  \
+                      [cause]: SocketError: other side closed\n    code: 'UND_ERR_SOCKET',\n";
+        let end = StreamEnd { exit: Exit::Code(1), errors, at: 0 };
+        assert_eq!(from_result(&unknown(), &end).outcome, AttemptOutcome::Transport);
     }
 }
