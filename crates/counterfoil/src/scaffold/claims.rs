@@ -4,7 +4,7 @@ use counterfoil_contract::claim::{Claim, ClaimKind};
 use serde_json::{Map, Value};
 
 /// The check that a field about tests is compared with.
-pub(crate) const TEST_CHECK: &str = "test";
+const TEST_CHECK: &str = "test";
 
 const FILES: [&str; 6] = [
     "files_changed",
@@ -39,7 +39,7 @@ fn claim(name: &str, value: &Value) -> Option<Claim> {
     }
 }
 
-/// The example as somebody who did nothing would fill it in: no files, no commit.
+/// The example as an agent that changed no files would fill it in.
 pub(super) fn without_work(example: &Value) -> Value {
     let mut result = example.clone();
     for (name, claim) in of(example) {

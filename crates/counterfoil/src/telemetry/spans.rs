@@ -176,7 +176,7 @@ impl Attempt {
     }
 }
 
-/// The name that the conventions have for whoever provides the model of a program; the program
+/// The name that the conventions have for the provider of a program's model; the program
 /// itself where that is not known.
 fn provider(program: &str) -> &str {
     match program {
