@@ -3,7 +3,8 @@
 //! An object is an attempt if it has at least half of the required fields, or if at least half of
 //! its own keys are fields of the contract. It may be wrapped in a few objects or lists. The keys
 //! are read by a tolerant scan, so that an object that breaks counts with the keys before the
-//! break. A template, in which every value is a placeholder, is not an attempt.
+//! break. A template, in which every value is a placeholder, is not an attempt, unless the text ends
+//! in it: nobody knows what would have followed.
 
 use crate::expr::Type;
 use crate::policy::Policy;
@@ -136,12 +137,13 @@ impl AttemptKeys {
         required > 0 && 2 * found.count_ones() as usize >= required
     }
 
-    /// How much a piece of JSON, whole or broken, resembles the result.
-    pub(crate) fn likeness(&self, json: &str) -> Likeness {
+    /// How much a piece of JSON, whole or broken, resembles the result; `cut_off` if the text ends
+    /// in it.
+    pub(crate) fn likeness(&self, json: &str, cut_off: bool) -> Likeness {
         work::count_text(json.len());
         let mut scan = KeyScan { keys: self, best: Likeness::Unrelated, values: Values::default() };
         scan.run(json, 0);
-        if scan.best == Likeness::Attempt && scan.values.are_placeholders() {
+        if scan.best == Likeness::Attempt && !cut_off && scan.values.are_placeholders() {
             return Likeness::Related;
         }
         scan.best
@@ -444,7 +446,7 @@ mod tests {
             "{“verdict”: “no”}",
             r#"{"log": 1, "a": {"b": 2}, "verdict": "no", "notes": "x"#,
         ] {
-            assert_eq!(keys.likeness(text), Likeness::Attempt, "{text}");
+            assert_eq!(keys.likeness(text, false), Likeness::Attempt, "{text}");
         }
     }
 
@@ -461,7 +463,7 @@ mod tests {
             r#"{"text": "the verdict: none"}"#,
             r#"{"a": [[[{"verdict": "too deep"}]]]}"#,
         ] {
-            assert_eq!(keys.likeness(text), Likeness::Unrelated, "{text}");
+            assert_eq!(keys.likeness(text, false), Likeness::Unrelated, "{text}");
         }
         for text in [
             r#"{"a": 1, "b": 2, "verdict": "one of three keys"}"#,
@@ -469,8 +471,15 @@ mod tests {
             r#"{"verdict": pass|fail, "file_count": <n>}"#,
             r#"{"type": "object", "properties": {"verdict": {}, "notes": {}}, "verdict": 1, "x": 2}"#,
         ] {
-            assert_eq!(keys.likeness(text), Likeness::Related, "{text}");
+            assert_eq!(keys.likeness(text, false), Likeness::Related, "{text}");
         }
+    }
+
+    #[test]
+    fn a_template_that_the_text_cuts_off_is_an_attempt() {
+        let text = r#"{"verdict": "pass|fail", "notes": <what>"#;
+        assert_eq!(keys().likeness(text, false), Likeness::Related);
+        assert_eq!(keys().likeness(text, true), Likeness::Attempt);
     }
 
     proptest! {
@@ -496,7 +505,7 @@ mod tests {
                     && matches!(found.shape, Shape::Closed { wanted: false, .. })
                 {
                     let value = &text[found.start..found.end];
-                    prop_assert_eq!(keys.likeness(value), Likeness::Unrelated, "{}", value);
+                    prop_assert_eq!(keys.likeness(value, false), Likeness::Unrelated, "{}", value);
                 }
             }
         }

@@ -290,7 +290,7 @@ impl<'c> Extractor<'c> {
                 self.outside.think(mark, at);
             }
             ScanEvent::Value(value) => {
-                let (how, bare_key, unrelated) = match value.shape {
+                let (how, bare_key, unrelated, cut_off) = match value.shape {
                     Shape::Closed { quoted, wanted, .. } => {
                         if self.policy.repairs()
                             && let Ok(length) = u32::try_from(value.end - value.start)
@@ -298,15 +298,16 @@ impl<'c> Extractor<'c> {
                             let start = value.start;
                             self.strict_values.push(StrictValue { start, length, quoted });
                         }
-                        (CandidateSource::Strict { quoted }, false, !wanted && by_keys)
+                        (CandidateSource::Strict { quoted }, false, !wanted && by_keys, false)
                     }
-                    Shape::Broken { at, bare_key } => {
-                        (CandidateSource::Broken { at }, bare_key, false)
+                    Shape::Broken { bare_key, cut_off } => {
+                        (CandidateSource::Broken { at: value.end }, bare_key, false, cut_off)
                     }
                 };
                 let mut found = Candidate::new(value.start, value.end, how);
                 found.nested = value.nested;
                 found.unrelated = unrelated;
+                found.cut_off = cut_off;
                 self.offer_scanned(found, bare_key, source);
             }
         }
@@ -376,7 +377,9 @@ impl<'c> Extractor<'c> {
                 || (block.tagged && !content.trim().is_empty());
             if looks_like_json {
                 let how = CandidateSource::Fence { quotes: block.quotes };
-                self.offer(MAIN, Candidate::new(block.start, block.end, how), source);
+                let mut found = Candidate::new(block.start, block.end, how);
+                found.cut_off = block.cut_off;
+                self.offer(MAIN, found, source);
             }
         }
         self.apply_thinking_up_to(if eof { usize::MAX } else { self.fence.keep_from() });

@@ -2,7 +2,7 @@
 //! quotes, and the placeholders of a template.
 
 /// Bytes after a break that are read.
-const MAX_LOOK_AHEAD: usize = 256;
+pub(super) const MAX_LOOK_AHEAD: usize = 256;
 
 /// Whether a byte can begin a key that is not in double quotes.
 pub(super) fn is_odd_key_start(byte: u8) -> bool {

@@ -14,6 +14,8 @@ pub(crate) struct Block {
     pub(crate) tagged: bool,
     /// The number of quote markers on its lines.
     pub(crate) quotes: u8,
+    /// Whether the text ends in it.
+    pub(crate) cut_off: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +114,7 @@ impl FenceScan {
         }
         if eof {
             while let Some(open) = self.open.pop() {
-                self.emit(open, self.pos);
+                self.emit(open, self.pos, true);
             }
         }
     }
@@ -125,7 +127,7 @@ impl FenceScan {
                 break;
             }
             self.open.pop();
-            self.emit(open, self.pos);
+            self.emit(open, self.pos, false);
         }
         match self.open.last().copied() {
             Some(open) => self.inside(line, open),
@@ -144,7 +146,7 @@ impl FenceScan {
         let bare = is_blank(&line[head.at + run..]);
         if bare && mark == open.mark && run >= open.run && head.indent <= open.indent + 3 {
             self.open.pop();
-            self.emit(open, self.pos);
+            self.emit(open, self.pos, false);
         } else if open.label == Label::Markdown && self.open.len() < MAX_NESTED_FENCES {
             self.begin(line, head, mark, run);
         }
@@ -206,13 +208,14 @@ impl FenceScan {
         });
     }
 
-    fn emit(&mut self, open: Open, end: usize) {
+    fn emit(&mut self, open: Open, end: usize, cut_off: bool) {
         if matches!(open.label, Label::Json | Label::None) {
             self.blocks.push(Block {
                 start: open.content.min(end),
                 end,
                 tagged: open.label == Label::Json,
                 quotes: open.quotes,
+                cut_off,
             });
         } else if let Some(block) =
             self.others.iter_mut().rev().find(|block| block.start == open.content)

@@ -14,7 +14,7 @@
 //! It is resumable: `feed` may be called with a longer (or moved) window and continues where it
 //! stopped.
 
-use super::break_extent::{OddKey, Placeholders, is_odd_key_start, odd_key_extent};
+use super::break_extent::{MAX_LOOK_AHEAD, OddKey, Placeholders, is_odd_key_start, odd_key_extent};
 use super::prose::{self, ProseEvent};
 
 /// A value that may be the result.
@@ -32,9 +32,9 @@ pub(crate) enum Shape {
     /// Brackets match; `height` is the depth of nesting, `quoted` whether there are Markdown quote
     /// markers inside, `wanted` whether a key inside may be a wanted one, or an object has no key.
     Closed { height: usize, quoted: bool, wanted: bool },
-    /// It began like JSON and broke at this offset; `bare_key` if that is so only because its first
-    /// key has no quotes.
-    Broken { at: usize, bare_key: bool },
+    /// It began like JSON and broke at its end; `bare_key` if that is so only because its first key
+    /// has no quotes, `cut_off` if the text ends in it.
+    Broken { bare_key: bool, cut_off: bool },
 }
 
 /// Whether a key, as it stands between its quotes, may be one that is looked for.
@@ -268,7 +268,9 @@ impl StrictScan {
                 let Some(extent) = extent else { return true };
                 let root = self.stack.first().map_or(at, |root| root.start + 1);
                 let resume = self.last_string.map_or(at.max(root), |quote| quote + 1);
-                self.fail_with(at + extent, resume, false);
+                let cut_off = eof && at + extent == end && extent < MAX_LOOK_AHEAD;
+                let shape = Shape::Broken { bare_key: false, cut_off };
+                self.fail_with(shape, at + extent, resume);
                 continue;
             }
             if let State::Token { start } = self.state {
@@ -315,8 +317,10 @@ impl StrictScan {
                 if let Some(frame) = self.stack.last_mut() {
                     frame.looks_real = true;
                 }
-                let bare_key = window[0] != b'\'' && window[0] != 0xe2;
-                self.fail_with(at + end, at + value, bare_key && self.stack.len() == 1);
+                let bare_key = window[0] != b'\'' && window[0] != 0xe2 && self.stack.len() == 1;
+                let cut_off = eof && end == window.len() && end < MAX_LOOK_AHEAD;
+                let shape = Shape::Broken { bare_key, cut_off };
+                self.fail_with(shape, at + end, at + value);
             }
         }
         true
@@ -536,16 +540,16 @@ impl StrictScan {
         self.state = State::Failing { at };
     }
 
-    /// Everything open fails at `at`; the scan continues at `resume`.
-    fn fail_with(&mut self, at: usize, resume: usize, bare_key: bool) {
+    /// Everything open fails in one way, and ends at `end`; the scan continues at `resume`.
+    fn fail_with(&mut self, shape: Shape, end: usize, resume: usize) {
         self.has_failed = true;
         self.last_string = None;
         let root = self.stack.first().copied();
         if let Some(broken) = root.filter(|_| self.looks_real()) {
             self.events.push(ScanEvent::Value(ScannedValue {
                 start: broken.start,
-                end: at,
-                shape: Shape::Broken { at, bare_key },
+                end,
+                shape,
                 nested: self.root_nested,
             }));
             self.events.extend(

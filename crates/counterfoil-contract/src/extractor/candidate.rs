@@ -29,6 +29,13 @@ pub(crate) enum CandidateSource {
     Block,
 }
 
+impl CandidateSource {
+    /// Whether it is not repaired because the text cuts it off.
+    pub(crate) fn is_refused_as_cut_off(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if matches!(**refusal, Refusal::Truncated { .. }))
+    }
+}
+
 /// A part of the text that may be the result.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
@@ -39,6 +46,8 @@ pub(crate) struct Candidate {
     pub(crate) nested: bool,
     /// It is known to have no key that names a field of the contract.
     pub(crate) unrelated: bool,
+    /// The text ends in it, so that nobody knows what it would have become.
+    pub(crate) cut_off: bool,
     /// It begins as the results of the contract do.
     pub(crate) plausible: bool,
     /// Its places, recorded if its text may be dropped before the report. There can be many
@@ -59,7 +68,17 @@ pub(crate) const LOOK_AHEAD: usize = 64;
 
 impl Candidate {
     pub(crate) fn new(start: usize, end: usize, how: CandidateSource) -> Self {
-        Self { start, end, how, nested: false, unrelated: false, plausible: true, places: None }
+        let cut_off = how.is_refused_as_cut_off();
+        Self {
+            start,
+            end,
+            how,
+            nested: false,
+            unrelated: false,
+            cut_off,
+            plausible: true,
+            places: None,
+        }
     }
 
     /// The same with its places recorded.
@@ -85,12 +104,6 @@ impl Candidate {
                 | CandidateSource::FenceToRepair
                 | CandidateSource::Refused(_)
         )
-    }
-
-    /// Whether it is not repaired because the text cuts it off.
-    pub(crate) fn is_cut_off(&self) -> bool {
-        matches!(&self.how, CandidateSource::Refused(refusal)
-            if matches!(**refusal, Refusal::Truncated { .. }))
     }
 
     pub(crate) fn edits(&self) -> &[Edit] {

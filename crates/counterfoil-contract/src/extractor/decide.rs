@@ -30,7 +30,7 @@ impl Extractor<'_> {
             Some((last.found.start, LastAttempt::Eligible(track)))
         });
         // What is cut off may reach over an attempt that has nothing to do with it.
-        let whole = |last: &&Arc<Examined>| !last.found.is_cut_off();
+        let whole = |last: &&Arc<Examined>| !last.found.how.is_refused_as_cut_off();
         let lasts = || self.tracks.iter().filter_map(|track| track.state.last.as_ref());
         let is_part = |start| {
             lasts().filter(whole).any(|last| (last.found.start..last.found.end).contains(&start))
@@ -82,7 +82,7 @@ impl Extractor<'_> {
             !main.is_valid()
         } else {
             // What is cut off may reach over a result that has nothing to do with it.
-            second.found.start < main.found.start && !second.found.is_cut_off()
+            second.found.start < main.found.start && !second.found.how.is_refused_as_cut_off()
         };
         Some(if is_second { SECOND } else { MAIN })
     }

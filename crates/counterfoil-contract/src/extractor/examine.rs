@@ -25,7 +25,7 @@ impl Extractor<'_> {
         }
         // Braces around words and colons are common in prose and in code.
         if bare_key
-            && self.contract.attempt_keys.likeness(source.slice(found.start, found.end))
+            && self.contract.attempt_keys.likeness(source.slice(found.start, found.end), false)
                 == Likeness::Unrelated
         {
             self.broken_attempt = false;
@@ -139,9 +139,9 @@ impl Extractor<'_> {
         match &found.how {
             _ if found.unrelated => Likeness::Unrelated,
             CandidateSource::Repaired(edits) => {
-                keys.likeness(&edit::apply(text, found.start, edits))
+                keys.likeness(&edit::apply(text, found.start, edits), found.cut_off)
             }
-            _ => keys.likeness(text),
+            _ => keys.likeness(text, found.cut_off),
         }
     }
 

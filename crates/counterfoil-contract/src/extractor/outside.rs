@@ -79,8 +79,10 @@ impl Outside {
             if !found.nested && closed && plausible {
                 self.last_json = Some(source.span(found.start, found.end));
             }
-            let attempt =
-                keys.has_fields() && !unrelated && keys.likeness(text) == Likeness::Attempt;
+            let cut_off = matches!(found.shape, Shape::Broken { cut_off: true, .. });
+            let attempt = keys.has_fields()
+                && !unrelated
+                && keys.likeness(text, cut_off) == Likeness::Attempt;
             let part_of = self.broken_attempt.filter(|_| found.nested);
             if part_of.is_none() {
                 self.broken_attempt = (!closed && attempt).then_some(found.start);

@@ -51,6 +51,8 @@ fn piece() -> impl Strategy<Value = String> {
         Just("status: a\n".to_owned()),
         Just("n: [x, y]\n".to_owned()),
         Just("{status: [".to_owned()),
+        Just("<path>".to_owned()),
+        Just("\"a|b\"".to_owned()),
         Just(", {'n': ".to_owned()),
         Just("\u{1b}[32m".to_owned()),
         r#"[\[\]{}"',:<>/#`~a-c1\\ \n]{0,12}"#,
@@ -96,6 +98,7 @@ fn unrelated() -> impl Strategy<Value = String> {
         "[a-zä ,.]{0,40}",
         Just("fn main() { let x = vec![1, 2]; }".to_owned()),
         Just("see [1] and {that}".to_owned()),
+        Just("... and so on".to_owned()),
     ]
 }
 
