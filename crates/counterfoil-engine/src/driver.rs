@@ -10,7 +10,7 @@ use crate::artifacts::{self, PendingArtifacts, PriorWrite, PublishError};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::journal::{self, Batch, Journal, Lease, NewEvent, Summary};
-use counterfoil_agents::agent::AgentProgress;
+use crate::observer::RunObserver;
 use counterfoil_agents::transcript::TranscriptError;
 use counterfoil_flow::{
     Event, Origin, Outcome, Rendered, Rendering, RunState, Turn, Workflow, artifact_paths,
@@ -27,35 +27,6 @@ use step_log::StepLog;
 use tasks::{ActiveTasks, DriverMessage};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-
-/// Observes a run while it is driven.
-pub trait RunObserver: Send + Sync {
-    /// Called once, before the run is driven.
-    fn on_run_attached(&self, workflow: &Arc<Workflow>) {
-        let _ = workflow;
-    }
-    /// An event was recorded. `run_state` is the state after all events of the same turn.
-    fn on_event(&self, event: &Event, at: i64, run_state: &RunState);
-    /// An attempt reported activity.
-    fn on_activity(&self, attempt: &str, line: &str);
-    /// An agent gave a sign of life; this is how far it is.
-    fn on_agent_progress(&self, attempt: &str, progress: &AgentProgress) {
-        let _ = (attempt, progress);
-    }
-    /// A notice for the user that is not an event of the run.
-    fn on_notice(&self, line: &str) {
-        let _ = line;
-    }
-}
-
-/// An observer that ignores everything.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoopObserver;
-
-impl RunObserver for NoopObserver {
-    fn on_event(&self, _: &Event, _: i64, _: &RunState) {}
-    fn on_activity(&self, _: &str, _: &str) {}
-}
 
 /// The number of events between two snapshots of the run state.
 const SNAPSHOT_EVERY: u64 = 64;

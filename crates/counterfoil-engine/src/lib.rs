@@ -14,14 +14,15 @@ mod error;
 mod fs_files;
 pub mod journal;
 pub mod ledger;
+mod observer;
 pub mod receipt;
 mod run_inputs;
 mod run_report;
 pub mod visits;
 
 pub use counterfoil_agents::assignment::{AgentAssignments, AssignmentError};
-pub use driver::{NoopObserver, RunObserver};
 pub use engine::{CancelOutcome, Engine, ResumeOptions, StartOptions, StopSignal};
 pub use error::{Error, InputError};
 pub use fs_files::FsFiles;
+pub use observer::{NoopObserver, Observers, RunObserver};
 pub use run_report::{Attempt, Question, Reopening, RunReport, Step};

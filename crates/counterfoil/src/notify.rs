@@ -2,7 +2,7 @@
 
 use counterfoil_agents::agent::AgentProgress;
 use counterfoil_engine::RunObserver;
-use counterfoil_flow::{Event, RunState, Workflow};
+use counterfoil_flow::{Event, RunState};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -19,9 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The word for a notification of the desktop, instead of a command.
 const DESKTOP: &str = "desktop";
 
-/// Passes everything on to another observer, and tells a program of what somebody waits for.
+/// Tells a program of what somebody waits for.
 pub(crate) struct Notifier {
-    inner: Arc<dyn RunObserver>,
     command: String,
     run: Mutex<String>,
     last_sign: Mutex<Instant>,
@@ -32,9 +31,8 @@ pub(crate) struct Notifier {
 }
 
 impl Notifier {
-    pub(crate) fn new(inner: Arc<dyn RunObserver>, command: &str) -> Arc<Self> {
+    pub(crate) fn new(command: &str) -> Arc<Self> {
         let notifier = Arc::new(Self {
-            inner,
             command: command.to_owned(),
             run: Mutex::default(),
             last_sign: Mutex::new(Instant::now()),
@@ -133,14 +131,9 @@ fn program(command: &str, text: &str) -> Command {
 }
 
 impl RunObserver for Notifier {
-    fn on_run_attached(&self, workflow: &Arc<Workflow>) {
-        self.inner.on_run_attached(workflow);
-    }
-
-    fn on_event(&self, event: &Event, at: i64, run: &RunState) {
+    fn on_event(&self, event: &Event, _: i64, run: &RunState) {
         self.sign();
         lock(&self.run).clone_from(&run.run);
-        self.inner.on_event(event, at, run);
         if let Event::Asked { questions, .. } = event {
             for question in questions {
                 let details = json!({ "question": question.id, "form": question.form });
@@ -149,18 +142,12 @@ impl RunObserver for Notifier {
         }
     }
 
-    fn on_activity(&self, attempt: &str, line: &str) {
+    fn on_activity(&self, _: &str, _: &str) {
         self.sign();
-        self.inner.on_activity(attempt, line);
     }
 
-    fn on_agent_progress(&self, attempt: &str, progress: &AgentProgress) {
+    fn on_agent_progress(&self, _: &str, _: &AgentProgress) {
         self.sign();
-        self.inner.on_agent_progress(attempt, progress);
-    }
-
-    fn on_notice(&self, line: &str) {
-        self.inner.on_notice(line);
     }
 }
 
@@ -171,14 +158,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use counterfoil_engine::NoopObserver;
 
     #[test]
     fn a_stall_is_told_once_until_there_is_a_sign_of_life() {
         let folder = tempfile::tempdir().unwrap();
         let told = folder.path().join("told");
         let command = format!("printf '%s ' \"$COUNTERFOIL_EVENT\" >> '{}'", told.display());
-        let notifier = Notifier::new(Arc::new(NoopObserver), &command);
+        let notifier = Notifier::new(&command);
         let silent = |notifier: &Notifier, time: Duration| {
             *lock(&notifier.last_sign) =
                 Instant::now().checked_sub(time).unwrap_or_else(Instant::now);

@@ -1,16 +1,19 @@
 //! Sends the spans of runs to an OpenTelemetry collector, as the standard variables `OTEL_*` say.
 //! Spans hold names, numbers and outcomes, redacted like the log; no text that an agent wrote.
 
+mod collector;
 mod spans;
 
 use crate::log;
-use counterfoil_agents::agent::AgentProgress;
+use collector::CollectorClient;
 use counterfoil_agents::redact::{RedactionLevel, Redactor};
 use counterfoil_agents::trace_context::{TRACE_PARENT, TraceContext};
 use counterfoil_engine::RunObserver;
-use counterfoil_flow::{Event, RunState, Workflow};
+use counterfoil_flow::{Event, RunState};
 use opentelemetry::{StringValue, Value};
-use opentelemetry_otlp::{OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT};
+use opentelemetry_otlp::{
+    OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, WithHttpConfig as _,
+};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{
@@ -28,9 +31,8 @@ const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 /// How long the end of the process waits for the collector.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Passes everything on to another observer, and sends spans.
+/// Sends a span for each attempt and for the run.
 pub(crate) struct Telemetry {
-    inner: Arc<dyn RunObserver>,
     spans: Mutex<RunSpans>,
     redactor: Mutex<Redactor>,
     processor: BatchSpanProcessor,
@@ -43,14 +45,14 @@ impl Telemetry {
     /// # Errors
     ///
     /// The settings of the collector cannot be used.
-    pub(crate) fn start(
-        inner: Arc<dyn RunObserver>,
-        repo: Option<&Path>,
-    ) -> Result<Option<Arc<Self>>, String> {
+    pub(crate) fn start(repo: Option<&Path>) -> Result<Option<Arc<Self>>, String> {
         if !is_wanted(|name| std::env::var(name).ok()) {
             return Ok(None);
         }
-        let exporter = opentelemetry_otlp::SpanExporter::builder().with_http().build();
+        let exporter = opentelemetry_otlp::SpanExporter::builder()
+            .with_http()
+            .with_http_client(CollectorClient::new())
+            .build();
         let exporter = exporter.map_err(|error| error.to_string())?;
         let redactor = log::redactor(repo).map_err(|error| error.to_string())?;
         let problem = Arc::<Mutex<Option<String>>>::default();
@@ -68,7 +70,6 @@ impl Telemetry {
         let parent = std::env::var(TRACE_PARENT).ok();
         let parent = parent.and_then(|text| TraceContext::parse(&text));
         Ok(Some(Arc::new(Self {
-            inner,
             spans: Mutex::new(RunSpans::new(parent)),
             redactor: Mutex::new(redactor),
             processor,
@@ -129,12 +130,7 @@ impl SpanExporter for ReportingExporter {
 }
 
 impl RunObserver for Telemetry {
-    fn on_run_attached(&self, workflow: &Arc<Workflow>) {
-        self.inner.on_run_attached(workflow);
-    }
-
     fn on_event(&self, event: &Event, at: i64, run: &RunState) {
-        self.inner.on_event(event, at, run);
         let ended = lock(&self.spans).on_event(event, at, run);
         if let Some(mut span) = ended {
             self.redact(&mut span);
@@ -142,17 +138,7 @@ impl RunObserver for Telemetry {
         }
     }
 
-    fn on_activity(&self, attempt: &str, line: &str) {
-        self.inner.on_activity(attempt, line);
-    }
-
-    fn on_agent_progress(&self, attempt: &str, progress: &AgentProgress) {
-        self.inner.on_agent_progress(attempt, progress);
-    }
-
-    fn on_notice(&self, line: &str) {
-        self.inner.on_notice(line);
-    }
+    fn on_activity(&self, _: &str, _: &str) {}
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,7 +1,8 @@
 //! Starts attempts and workspace operations, each in a task of its own.
 
-use super::{RunDriver, RunObserver, TRANSCRIPT_CAP};
+use super::{RunDriver, TRANSCRIPT_CAP};
 use crate::journal::Journal;
+use crate::observer::RunObserver;
 use counterfoil_agents::agent::AgentProgress;
 use counterfoil_agents::transcript::{TranscriptError, TranscriptSink};
 use counterfoil_flow::{AttemptRequest, Budget, Event, WorkspaceOp};

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
 use counterfoil_engine::{
-    AgentAssignments, Engine, ResumeOptions, RunObserver, RunReport, StartOptions,
+    AgentAssignments, Engine, Observers, ResumeOptions, RunObserver, RunReport, StartOptions,
 };
 use counterfoil_flow::{Budget, Changes, Workflow, value};
 use counterfoil_process::StopRequest;
@@ -371,19 +371,17 @@ where
             progress.on_past_event(&event);
         })?;
     }
-    let notifier = reporting.notify.map(|command| Notifier::new(progress.observer(), command));
-    let observer: Arc<dyn RunObserver> = match &notifier {
-        Some(notifier) => notifier.clone(),
-        None => progress.observer(),
-    };
+    let mut observers = vec![progress.observer()];
+    let notifier = reporting.notify.map(Notifier::new);
+    observers.extend(notifier.clone().map(|notifier| notifier as Arc<dyn RunObserver>));
     #[cfg(feature = "opentelemetry")]
-    let telemetry = Telemetry::start(observer.clone(), reporting.location.repo.as_deref())
-        .unwrap_or_else(|problem| {
+    let telemetry =
+        Telemetry::start(reporting.location.repo.as_deref()).unwrap_or_else(|problem| {
             progress.line(&spans_are_lost(&problem));
             None
         });
     #[cfg(feature = "opentelemetry")]
-    let observer = telemetry.clone().map_or(observer, |telemetry| telemetry);
+    observers.extend(telemetry.clone().map(|telemetry| telemetry as Arc<dyn RunObserver>));
     let (sender, stop) = channel::channel(StopRequest::None);
     let report = runtime.block_on(async {
         let notices = progress.clone();
@@ -394,7 +392,7 @@ where
                 std::future::pending::<()>().await;
             }
         });
-        let report = drive(observer, stop).await;
+        let report = drive(Arc::new(Observers(observers)), stop).await;
         signals.abort();
         report
     });
