@@ -143,6 +143,8 @@ fn check_in_time(
         prompts: BTreeMap::new(),
         agents_used: BTreeSet::new(),
         machines_used: BTreeSet::new(),
+        has_unknown_agent: false,
+        has_unknown_machine: false,
         signatures: BTreeMap::new(),
         writers: BTreeSet::new(),
         is_stored: own == OwnContracts::InRegistry,
@@ -220,6 +222,9 @@ struct Checker<'n> {
     prompts: BTreeMap<&'n str, Option<SpannedStr<'n>>>,
     agents_used: BTreeSet<&'n str>,
     machines_used: BTreeSet<&'n str>,
+    /// A state names an agent or a sub-workflow that does not exist.
+    has_unknown_agent: bool,
+    has_unknown_machine: bool,
     /// The inputs and the result type of each sub-workflow.
     signatures: BTreeMap<&'n str, Signature>,
     /// The sub-workflows that contain an agent with write access.
@@ -339,15 +344,16 @@ impl<'n> Checker<'n> {
         })
     }
 
+    /// Reports what is declared and not used, unless a name that is not known may stand for it.
     fn check_unused(&mut self, decl: &ast::Workflow<'n>) {
         for (name, _) in &decl.agents {
-            if !self.agents_used.contains(name.text) {
+            if !self.agents_used.contains(name.text) && !self.has_unknown_agent {
                 let message = format!("agent '{}' is never used", name.text);
                 self.report(Code::Unused, name.node, message, "use it in a state, or remove it");
             }
         }
         for (name, _) in &decl.machines {
-            if !self.machines_used.contains(name.text) {
+            if !self.machines_used.contains(name.text) && !self.has_unknown_machine {
                 let message = format!("sub-workflow '{}' is never run", name.text);
                 self.report(Code::Unused, name.node, message, "run it from a state, or remove it");
             }

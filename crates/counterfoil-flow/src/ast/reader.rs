@@ -6,7 +6,7 @@ use crate::finding::{Code, Finding};
 use crate::yaml_tree::{Kind, Node, part_span};
 use counterfoil_contract::Span;
 use counterfoil_contract::source::Source;
-use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::suggest::nearest;
 
 /// Turns YAML nodes into the syntax tree and collects findings.
 pub(crate) struct Reader<'n> {
@@ -111,24 +111,22 @@ impl<'n> Reader<'n> {
         names
     }
 
-    /// The entries of a mapping. Keys other than `keys` are reported.
+    /// The entries of a mapping. Keys other than `keys` are reported. A misspelt one then counts as
+    /// the key that was meant, so that the mistake causes a single finding.
     pub(crate) fn known_entries(
         &mut self,
         node: &'n Node,
         what: &str,
-        keys: &[&[&str]],
+        keys: &[&'static [&'static str]],
     ) -> Entries<'n> {
         let entries = self.entries(node, what);
+        let all = || keys.iter().copied().flatten().copied();
         for (name, _) in &entries {
-            let mut known = keys.iter().copied().flatten().copied();
-            if !known.any(|key| key == name.text) {
-                let all = || keys.iter().copied().flatten().copied();
-                let hint = one_letter_more(name.text, all())
-                    .map(|key| format!("did you mean '{key}'?"))
-                    .or_else(|| did_you_mean(name.text, all()));
-                let hint = hint.unwrap_or_else(|| {
-                    format!("known keys: {}", all().collect::<Vec<_>>().join(", "))
-                });
+            if !all().any(|key| key == name.text) && !self.at_limit() {
+                let hint = match meant(name.text, all()) {
+                    Some(key) => format!("did you mean '{key}'?"),
+                    None => format!("known keys: {}", all().collect::<Vec<_>>().join(", ")),
+                };
                 self.report(
                     Code::UnknownKey,
                     name.node,
@@ -137,7 +135,7 @@ impl<'n> Reader<'n> {
                 );
             }
         }
-        entries
+        as_meant(entries, keys, |_| true)
     }
 
     /// A string. Numbers and booleans are reported rather than converted.
@@ -217,6 +215,34 @@ impl<'n> Reader<'n> {
         );
         None
     }
+}
+
+/// The entries with the keys that were meant in place of misspelt ones, if they are allowed and not
+/// there too.
+pub(super) fn as_meant<'n>(
+    mut entries: Entries<'n>,
+    keys: &[&'static [&'static str]],
+    is_allowed: impl Fn(&str) -> bool,
+) -> Entries<'n> {
+    let all = || keys.iter().copied().flatten().copied();
+    for at in 0..entries.len() {
+        let text = entries[at].0.text;
+        if all().any(|key| key == text) {
+            continue;
+        }
+        if let Some(key) = meant(text, all())
+            && is_allowed(key)
+            && !entries.iter().any(|(name, _)| name.text == key)
+        {
+            entries[at].0.text = key;
+        }
+    }
+    entries
+}
+
+/// The key that was probably meant.
+fn meant<'k>(word: &str, keys: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
+    one_letter_more(word, keys.clone()).or_else(|| nearest(word, keys))
 }
 
 /// The key of which a word is a misspelling by a letter too many at the end. By the measure of

@@ -1,6 +1,6 @@
 //! Parses a state: its step and its transitions.
 
-use super::reader::{Entries, Reader};
+use super::reader::{Entries, Reader, as_meant};
 use super::{
     AgentStep, AskForm, Body, CommandStep, Each, Listing, Question, Rule, SpannedStr, State,
     StateKind, Transition,
@@ -13,6 +13,8 @@ const AGENT_KEYS: &[&str] = &[
     "agent", "prompt", "with", "needs", "timeout", "startup", "idle", "repairs", "retries",
     "budget", "claims", "rules",
 ];
+const COMMAND_KEYS: &[&str] = &["command", "input", "output", "cwd", "timeout"];
+const END_KEYS: &[&str] = &["end", "reason", "result", "exit"];
 /// Keys of steps that can have their own workspace.
 const WORKSPACE_KEYS: &[&str] = &["workspace"];
 /// Keys of steps that can be followed by checks of the project.
@@ -31,6 +33,13 @@ impl<'n> Reader<'n> {
             "end",
         ];
         let plain = self.entries(node, &format!("state '{}'", name.text));
+        // A key that is misspelt says what the state does only if no other key does.
+        let is_known = plain.iter().any(|(key, _)| KINDS.contains(&key.text));
+        let plain = as_meant(
+            plain,
+            &[KINDS, AGENT_KEYS, COMMAND_KEYS, WORKSPACE_KEYS, CHECK_KEYS, ROUTING_KEYS, END_KEYS],
+            |key| !is_known || !KINDS.contains(&key),
+        );
         let kinds: Vec<&str> =
             plain.iter().map(|(key, _)| key.text).filter(|key| KINDS.contains(key)).collect();
         if let [_, second, ..] = kinds.as_slice()
@@ -104,8 +113,7 @@ impl<'n> Reader<'n> {
                 }
             }
             Some("end") => {
-                let entries =
-                    self.known_entries(node, &what, &[&["end", "reason", "result", "exit"]]);
+                let entries = self.known_entries(node, &what, &[END_KEYS]);
                 match self.get_string(&entries, "end") {
                     Some(outcome) => StateKind::End {
                         outcome,
@@ -280,11 +288,7 @@ impl<'n> Reader<'n> {
     }
 
     fn command_step(&mut self, node: &'n Node, what: &str) -> StateKind<'n> {
-        let entries = self.known_entries(
-            node,
-            what,
-            &[&["command", "input", "output", "cwd", "timeout"], CHECK_KEYS, ROUTING_KEYS],
-        );
+        let entries = self.known_entries(node, what, &[COMMAND_KEYS, CHECK_KEYS, ROUTING_KEYS]);
         let Some(list) = Self::get(&entries, "command") else { return StateKind::Invalid };
         let Some(items) = list.items().filter(|items| !items.is_empty()) else {
             self.report(

@@ -197,6 +197,11 @@ impl<'n> Checker<'n> {
                 transitions.filter_map(|transition| transition.counts).map(|name| name.text),
             );
         }
+        // A name that is not known may stand for one that is not used.
+        let known = decl.limits.iter().map(|(name, _)| name.text);
+        if used.iter().any(|name| !known.clone().any(|known| known == *name)) {
+            return;
+        }
         for (name, _) in &decl.limits {
             if !used.contains(name.text) {
                 let message = format!("the limit '{}' is never counted", name.text);

@@ -108,6 +108,7 @@ impl<'n> Checker<'n> {
                 });
                 let message = format!("no agent is named '{}'", decl.agent.text);
                 self.report(Code::UnknownAgent, decl.agent.node, message, hint);
+                self.has_unknown_agent = true;
             }
             return None;
         };
@@ -315,6 +316,7 @@ impl<'n> Checker<'n> {
             });
             let message = format!("no sub-workflow is named '{}'", machine.text);
             self.report(Code::UnknownWorkflow, machine.node, message, hint);
+            self.has_unknown_machine = true;
             return None;
         };
         let (inputs, result) = (signature.inputs.clone(), signature.result.clone());
