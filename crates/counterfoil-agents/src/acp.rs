@@ -14,7 +14,7 @@ mod session;
 mod turn;
 mod usage;
 
-use crate::agent::{Agent, Session, Task};
+use crate::agent::{Agent, Measure, Session, Task};
 use crate::config::{Channel, Settings};
 use crate::environment::AgentEnvironment;
 use counterfoil_flow::{FailureKind, RetryRule};
@@ -60,8 +60,12 @@ impl Agent for AcpAgent {
         self.settings.retry.clone()
     }
 
-    fn unknown_cost(&self) -> Option<String> {
-        Some("a program of the Agent Client Protocol need not tell what it costs".to_owned())
+    fn unknown_usage(&self, measure: Measure) -> Option<String> {
+        let what = match measure {
+            Measure::Cost => "what it costs",
+            Measure::Tokens => "how many tokens it uses",
+        };
+        Some(format!("a program of the Agent Client Protocol need not tell {what}"))
     }
 
     /// A contained program cannot write where submissions are stored.

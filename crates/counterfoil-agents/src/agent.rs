@@ -67,8 +67,9 @@ pub trait Agent: Send + Sync {
         None
     }
 
-    /// Why it cannot be known what the agent's work costs, if it cannot.
-    fn unknown_cost(&self) -> Option<String> {
+    /// Why it cannot be known how much the agent uses, if it cannot.
+    fn unknown_usage(&self, measure: Measure) -> Option<String> {
+        let _ = measure;
         None
     }
 
@@ -81,6 +82,36 @@ pub trait Agent: Send + Sync {
     fn answer(&self, question: &str) -> Option<String> {
         let _ = question;
         None
+    }
+}
+
+/// What an agent uses, and a budget limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Money.
+    Cost,
+    /// Tokens that the model reads and writes.
+    Tokens,
+}
+
+impl Measure {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Cost, Self::Tokens];
+
+    /// Whether a budget limits it.
+    pub fn is_limited_by(self, budget: &Budget) -> bool {
+        match self {
+            Self::Cost => budget.cost_usd.is_some(),
+            Self::Tokens => budget.tokens.is_some(),
+        }
+    }
+
+    /// Its name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cost => "cost",
+            Self::Tokens => "tokens",
+        }
     }
 }
 

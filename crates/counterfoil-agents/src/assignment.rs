@@ -1,6 +1,6 @@
 //! Assigns a program to each agent of a workflow.
 
-use crate::agent::{Agent, Identity};
+use crate::agent::{Agent, Identity, Measure};
 use crate::environment::AgentEnvironment;
 use crate::spec::{AgentSpec, SpecError, UnavailableAgent};
 use counterfoil_flow::{AssignedAgent, Workflow};
@@ -130,11 +130,11 @@ impl AgentAssignments {
         self.assigned.iter().map(|(name, (agent, _))| (name.clone(), agent.clone())).collect()
     }
 
-    /// The agents whose cost cannot be known, each with the reason.
-    pub fn unknown_costs(&self) -> Vec<(&str, String)> {
+    /// The agents of which cannot be known how much they use, each with the reason.
+    pub fn unknown_usage(&self, measure: Measure) -> Vec<(&str, String)> {
         let assigned = self.assigned.iter();
         assigned
-            .filter_map(|(name, (_, agent))| Some((name.as_str(), agent.unknown_cost()?)))
+            .filter_map(|(name, (_, agent))| Some((name.as_str(), agent.unknown_usage(measure)?)))
             .collect()
     }
 

@@ -6,7 +6,8 @@ mod output;
 
 use crate::adapters::{StreamEnd, StreamParser, UsageMeter};
 use crate::agent::{
-    Agent, AgentReply, BoxFuture, Prompt, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
+    Agent, AgentReply, BoxFuture, Measure, Prompt, PromptContext, ReplyDetails, ReplyStatus,
+    Session, Task,
 };
 use crate::cli_runner;
 use crate::config::{Agents, CONVERSATION, CommandError, Denied, OutputDialect, Settings};
@@ -95,15 +96,26 @@ pub fn program_name(argv: &[String]) -> &str {
 }
 
 impl Agent for CommandAgent {
-    fn unknown_cost(&self) -> Option<String> {
+    fn unknown_usage(&self, measure: Measure) -> Option<String> {
         let command = &self.settings.command;
-        let reports_cost = command.output == Some(OutputDialect::ClaudeStreamJson)
-            || command.usage.as_ref().is_some_and(|usage| !usage.cost.is_empty());
-        (!reports_cost).then(|| {
-            "its settings do not say where its program reports the cost (`usage.cost` in \
+        let usage = command.usage.as_ref();
+        let (is_set, what, key) = match measure {
+            Measure::Cost => {
+                (usage.is_some_and(|usage| !usage.cost.is_empty()), "the cost", "cost")
+            }
+            Measure::Tokens => (
+                usage.is_some_and(|usage| !usage.input.is_empty() && !usage.output.is_empty()),
+                "its tokens",
+                "input` and `usage.output",
+            ),
+        };
+        if is_set || command.output == Some(OutputDialect::ClaudeStreamJson) {
+            return None;
+        }
+        Some(format!(
+            "its settings do not say where its program reports {what} (`usage.{key}` in \
              [agents.NAME.command])"
-                .to_owned()
-        })
+        ))
     }
 
     fn retry(&self) -> BTreeMap<FailureKind, RetryRule> {

@@ -12,6 +12,7 @@ use crate::journal::{self, Journal, NewRun};
 use crate::observer::RunObserver;
 use crate::run_inputs::validate_inputs;
 use crate::run_report::{ANSWERED, RunReport};
+use crate::unheld_limits::unheld_limits;
 use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_flow::{
@@ -154,7 +155,9 @@ impl Engine {
         let lease = self.journal.create(new, batch(&[(started.clone(), at)], &run_state)?)?;
         observer.on_event(&started, at, &run_state);
         announce_containment(&launcher, &*observer);
-        announce_unknown_costs(&run_state.budget, &agents, &*observer);
+        for limit in unheld_limits(&workflow, &run_state.budget, &agents) {
+            observer.on_notice(&limit);
+        }
         let workspaces = self.sweep_workspaces(&run_state, &repo, &*observer);
         let worker = self.worker(&workflow, &run_state, agents, (&repo, workspaces), launcher);
         let driver = RunDriver {
@@ -232,7 +235,9 @@ impl Engine {
         };
         announce_containment(&launcher, &*observer);
         let limits = run_state.budget.with(&options.changes.budget);
-        announce_unknown_costs(&limits, &agents, &*observer);
+        for limit in unheld_limits(&workflow, &limits, &agents) {
+            observer.on_notice(&limit);
+        }
         let workspaces = self.sweep_workspaces(&run_state, &repo, &*observer);
         let worker = self.worker(&workflow, &run_state, agents, (&repo, workspaces), launcher);
         let clock = Clock::from(run_state.last_at);
@@ -440,18 +445,6 @@ impl Engine {
 }
 
 /// Says how the commands of a run are contained, if they are.
-/// Says which agents can spend more than a limit of money without anybody knowing.
-fn announce_unknown_costs(budget: &Budget, agents: &AgentAssignments, observer: &dyn RunObserver) {
-    if budget.cost_usd.is_none() {
-        return;
-    }
-    for (agent, why) in agents.unknown_costs() {
-        observer.on_notice(&format!(
-            "the cost of agent '{agent}' cannot be known, so the limit of cost does not hold for it: {why}"
-        ));
-    }
-}
-
 fn announce_containment(launcher: &Launcher, observer: &dyn RunObserver) {
     let settings = launcher.settings();
     if settings.kind != Kind::None {

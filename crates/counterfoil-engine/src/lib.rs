@@ -18,6 +18,7 @@ mod observer;
 pub mod receipt;
 mod run_inputs;
 mod run_report;
+mod unheld_limits;
 pub mod visits;
 
 pub use counterfoil_agents::assignment::{AgentAssignments, AssignmentError};
@@ -26,3 +27,4 @@ pub use error::{Error, InputError};
 pub use fs_files::FsFiles;
 pub use observer::{NoopObserver, Observers, RunObserver};
 pub use run_report::{Attempt, Question, Reopening, RunReport, Step};
+pub use unheld_limits::unheld_limits;

@@ -68,6 +68,12 @@ impl Workflow {
         machines.flat_map(|machine| machine.states.values())
     }
 
+    /// The budgets of single attempts of an agent, in the steps that it performs.
+    pub fn attempt_budgets(&self, agent: &str) -> impl Iterator<Item = &Budget> {
+        let steps = self.all_states().filter_map(|state| state.kind.dispatch());
+        steps.filter(move |step| step.agent == agent).map(|step| &step.bounds.budget)
+    }
+
     /// Whether the prompt of an agent reads a variable of this name.
     pub fn prompts_read(&self, name: &str) -> bool {
         let agents = self.agents.values().map(|role| &role.prompt);

@@ -3,7 +3,7 @@
 use super::CliSession;
 use crate::adapters::record::{RecordPlace, RecordReader, is_plain};
 use crate::adapters::{Adapter, adapter};
-use crate::agent::{Agent, Identity, Session, Task};
+use crate::agent::{Agent, Identity, Measure, Session, Task};
 use crate::config::{Channel, Settings};
 use crate::environment::AgentEnvironment;
 use crate::environment::installed::{self, Installed, ProgramError};
@@ -86,7 +86,11 @@ impl Agent for CliAgent {
         self.settings.timeout
     }
 
-    fn unknown_cost(&self) -> Option<String> {
+    fn unknown_usage(&self, measure: Measure) -> Option<String> {
+        // Every program that has an adapter reports its tokens.
+        if measure == Measure::Tokens {
+            return None;
+        }
         let name = self.adapter.name();
         let configured = || self.adapter.configured_model(&|name| self.variable(name));
         let model = self.settings.model.clone().or_else(configured);

@@ -132,7 +132,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
 
-    /// Refuse to start if the cost of an agent cannot be known and cost is limited
+    /// Refuse to start if cost or tokens are limited and it cannot be known what an agent uses
     #[arg(long)]
     pub(crate) strict: bool,
 

@@ -14,6 +14,7 @@ use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
 use counterfoil_engine::{
     AgentAssignments, Engine, Observers, ResumeOptions, RunObserver, RunReport, StartOptions,
+    unheld_limits,
 };
 use counterfoil_flow::{Budget, Changes, Workflow, value};
 use counterfoil_process::StopRequest;
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     require_checks(&workflow, &source, &checks)?;
     let budget = args.budget.budget();
     if args.strict {
-        require_known_costs(&workflow.budget.with(&budget), &agents)?;
+        require_held_limits(&workflow, &workflow.budget.with(&budget), &agents)?;
     }
     let home = source.folder().into_iter().chain(args.contracts.iter().cloned()).collect();
     let options = StartOptions {
@@ -104,14 +105,18 @@ fn require_checks(workflow: &Workflow, source: &Source, checks: &[String]) -> Re
     Ok(())
 }
 
-/// Refuses a limit of cost that cannot be held.
-fn require_known_costs(budget: &Budget, agents: &AgentAssignments) -> Result<()> {
-    let unknown = agents.unknown_costs();
-    if budget.cost_usd.is_none() || unknown.is_empty() {
+/// Refuses limits of cost and tokens that cannot be held.
+fn require_held_limits(
+    workflow: &Workflow,
+    budget: &Budget,
+    agents: &AgentAssignments,
+) -> Result<()> {
+    let unheld = unheld_limits(workflow, budget, agents);
+    if unheld.is_empty() {
         return Ok(());
     }
-    let lines = unknown.iter().map(|(agent, why)| format!("\n- agent '{agent}': {why}"));
-    bail!("the limit of cost cannot be held:{}", lines.collect::<String>())
+    let lines = unheld.iter().map(|limit| format!("\n- {limit}"));
+    bail!("--strict refuses limits that cannot be held:{}", lines.collect::<String>())
 }
 
 /// Starts a run and drives it until it ends, waits or is stopped.

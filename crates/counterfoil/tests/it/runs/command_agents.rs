@@ -2,6 +2,7 @@
 
 use crate::PROGRAM;
 use crate::shell_project::{ShellProject, run_arguments};
+use counterfoil_testkit::CommandOutput;
 
 /// What opencode is recorded to write, for a first prompt and for one that continues it.
 const AGENT: &str = "cat > prompt-$#
@@ -69,4 +70,48 @@ fn a_command_sees_no_key_of_ours_unless_it_is_passed_on() {
         assert_eq!(output.code, Some(0), "{output:?}");
         assert_eq!(project.read_or_empty("seen").trim(), expected, "{settings}");
     }
+}
+
+#[test]
+fn a_limit_that_does_not_hold_is_said_and_strict_refuses_it() {
+    let agent = "echo '{\"ok\": true}'\n";
+    let tokens = "the tokens of agent 'worker' cannot be known";
+    let cost = "the cost of agent 'worker' cannot be known";
+    for (options, said) in [
+        (&[][..], &[][..]),
+        (&["--max-time", "1h"], &[]),
+        (&["--max-tokens", "100"], &[tokens]),
+        (&["--max-cost", "1"], &[cost]),
+        (&["--max-cost", "1", "--max-tokens", "100"], &[cost, tokens]),
+    ] {
+        let project = ShellProject::with_agent("", agent);
+        let run = |more: &[&str]| run_with(&project, &[options, more].concat());
+        let output = run(&[]);
+        output.expect(0, said);
+        for other in [tokens, cost].iter().filter(|other| !said.contains(other)) {
+            assert!(!output.stderr.contains(*other), "{options:?}: {}", output.stderr);
+        }
+        run(&["--strict"]).expect(if said.is_empty() { 0 } else { 2 }, said);
+    }
+    // What a program reports can be limited.
+    let project = ShellProject::with_agent("", AGENT);
+    project.write("counterfoil.toml", SETTINGS);
+    let limits = ["--max-tokens", "1000", "--max-cost", "9", "--strict"];
+    run_with(&project, &limits).expect(0, &[]);
+}
+
+fn run_with(project: &ShellProject, options: &[&str]) -> CommandOutput {
+    let arguments = run_arguments("flow.yaml", "command:sh agent.sh");
+    let options = options.iter().map(|option| (*option).to_owned());
+    project.run(&arguments.into_iter().chain(options).collect::<Vec<String>>())
+}
+
+#[test]
+fn a_limit_of_single_attempts_is_a_limit_too() {
+    let agent = "echo '{\"ok\": true}'\n";
+    let project = ShellProject::with_agent("budget: { tokens: 9 }", agent);
+    run_with(&project, &["--strict"]).expect(
+        2,
+        &["the tokens of agent 'worker' cannot be known, so the limit of tokens does not hold"],
+    );
 }
