@@ -17,4 +17,4 @@ mod trust;
 pub(crate) use change::{FileChange, InitRecord, UndoResult};
 pub(crate) use plan::{Bindings, Plan, plan, unasked_bindings};
 pub(crate) use project_file::{FileState, file_state};
-pub(crate) use survey::{Subagents, Survey, find_on_path, subagents, survey};
+pub(crate) use survey::{CONFIG_SCHEMA, Subagents, Survey, find_on_path, subagents, survey};

@@ -3,8 +3,8 @@
 use crate::cli::InitArgs;
 use crate::exit::Exit;
 use crate::init::{
-    Bindings, FileChange, FileState, InitRecord, Plan, Survey, UndoResult, file_state, plan,
-    project_file, survey, unasked_bindings,
+    Bindings, CONFIG_SCHEMA, FileChange, FileState, InitRecord, Plan, Survey, UndoResult,
+    file_state, plan, project_file, survey, unasked_bindings,
 };
 use crate::render::setup;
 use crate::{input, output, project, shell};
@@ -53,11 +53,14 @@ fn add(
         output::write_stderr("nothing to add\n");
         return Ok(Exit::Success);
     }
+    let (generated, edited): (Vec<_>, Vec<_>) =
+        plan.files.iter().partition(|file| file.is_generated);
     print_diffs(
-        plan.files
-            .iter()
-            .map(|file| (file.file, file.before.as_deref(), Some(file.after.as_str()))),
+        edited.iter().map(|file| (file.file, file.before.as_deref(), Some(file.after.as_str()))),
     )?;
+    for file in generated {
+        output::write_stdout(&setup::generated_file(file.file, &file.after))?;
+    }
     let bind = |(agent, id): &(String, String)| {
         format!(" --bind {}", shell::quote(&format!("{agent}={id}")))
     };
@@ -139,11 +142,16 @@ fn undo(args: &InitArgs, root: &Path, record: &InitRecord, recorded: Option<&str
         output::write_stderr(&format!("note: {note}\n"));
     }
     let files = undone.iter().filter(|file| Some(&file.before) != file.after.as_ref());
+    let is_generated = |file: &&UndoneFile| file.path == CONFIG_SCHEMA && file.after.is_none();
     print_diffs(
         files
             .clone()
+            .filter(|file| !is_generated(file))
             .map(|file| (file.path.as_str(), Some(file.before.as_str()), file.after.as_deref())),
     )?;
+    for file in files.clone().filter(is_generated) {
+        output::write_stdout(&setup::removed_file(&file.path))?;
+    }
     if files.clone().next().is_some()
         && !confirm(args, "Undo these changes?", "counterfoil init --undo --yes")?
     {

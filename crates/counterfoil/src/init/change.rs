@@ -94,7 +94,10 @@ impl FileEdit {
     /// Starts from the current text of a file; `empty` is the initial text of a new file.
     pub(crate) fn new(before: Option<String>, empty: &str) -> Self {
         let text = before.clone().unwrap_or_else(|| empty.to_owned());
-        Self { before, text, insertions: Vec::new(), entries: Vec::new() }
+        // Comments at the top of a new file go with what init added below.
+        let is_comment = before.is_none() && empty.starts_with('#');
+        let entries = is_comment.then(|| AddedEntry::Lines(empty.to_owned()));
+        Self { before, text, insertions: Vec::new(), entries: entries.into_iter().collect() }
     }
 
     /// The current text.
@@ -186,6 +189,18 @@ impl Insertion {
 }
 
 impl FileChange {
+    /// The change that writes a whole file in a folder that may be new.
+    pub(crate) fn of_new_file(file: &str, text: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            before: None,
+            after: digest::sha256_hex(text.as_bytes()),
+            created_folder: true,
+            insertions: Vec::new(),
+            entries: Vec::new(),
+        }
+    }
+
     /// Undoes the change in the current text of a file.
     pub(crate) fn undo(&self, current: &str) -> UndoResult {
         let digest = digest::sha256_hex(current.as_bytes());

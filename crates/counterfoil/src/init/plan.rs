@@ -5,10 +5,13 @@ use super::checks;
 use super::json;
 use super::project_file::FileState;
 use super::suggest::{Suggestion, suggest};
-use super::survey::{CLAUDE_SERVERS, CLAUDE_SETTINGS, CODEX_SETTINGS, GEMINI_SETTINGS, Survey};
+use super::survey::{
+    CLAUDE_SERVERS, CLAUDE_SETTINGS, CODEX_SETTINGS, CONFIG_SCHEMA, GEMINI_SETTINGS, Survey,
+};
 use super::toml;
 use super::trust::FolderTrust;
 use crate::project;
+use crate::schema::Kind;
 use crate::shell;
 use counterfoil_agents::adapters::Server;
 use counterfoil_contract::text::display_path;
@@ -36,7 +39,12 @@ pub(crate) struct PlannedFile {
     pub(crate) after: String,
     /// The recorded change, for undoing it.
     pub(crate) change: FileChange,
+    /// Whether the text is the same for every project, so that people need not read it.
+    pub(crate) is_generated: bool,
 }
+
+/// The first line of a new configuration file: where editors find its schema.
+const SCHEMA_LINE: &str = "#:schema schemas/counterfoil-config.schema.json\n";
 
 /// The most agents for which candidates are listed in a comment.
 const MAX_AMBIGUOUS: usize = 50;
@@ -75,9 +83,10 @@ pub(crate) fn plan(survey: &Survey, bindings: &Bindings) -> Plan {
     plan.notes.extend(survey.notes.iter().chain(&survey.subagents.notes).cloned());
     let has = |marker: &str| survey.markers.contains(&marker);
     let claude = has(".claude") || survey.programs.iter().any(|program| program == "claude");
-    plan.edit_file(survey, FILE, "", |edit, notes| {
+    plan.edit_file(survey, FILE, SCHEMA_LINE, |edit, notes| {
         add_project_settings(survey, bindings, edit, notes)
     });
+    plan.add_config_schema(survey);
     // Without a contract the hooks have nothing to validate and the MCP server does not start.
     if !plan.has_bound_agent(survey) {
         plan.notes.push(
@@ -126,6 +135,23 @@ impl Plan {
             .is_ok_and(|config| config.agents.named.values().any(|agent| agent.contract.is_some()))
     }
 
+    /// Plans the schema that a new configuration file names, unless it is there.
+    fn add_config_schema(&mut self, survey: &Survey) {
+        let names_it = |file: &PlannedFile| file.file == FILE && file.before.is_none();
+        let is_there = !matches!(survey.files.get(CONFIG_SCHEMA), None | Some(FileState::Missing));
+        if is_there || !self.files.iter().any(names_it) {
+            return;
+        }
+        let text = Kind::Config.text();
+        self.files.push(PlannedFile {
+            file: CONFIG_SCHEMA,
+            before: None,
+            after: text.to_owned(),
+            change: FileChange::of_new_file(CONFIG_SCHEMA, text),
+            is_generated: true,
+        });
+    }
+
     /// Plans the edit of one file. A file that cannot be edited becomes a note.
     fn edit_file(
         &mut self,
@@ -151,6 +177,7 @@ impl Plan {
                 before: edit.before().map(str::to_owned),
                 after: edit.text().to_owned(),
                 change: edit.to_change(file, creates_folder),
+                is_generated: false,
             }),
             Ok(()) => {}
             Err(why) => self.notes.push(format!("{file}: {why}")),

@@ -23,6 +23,8 @@ const MAX_BUILD_FILE_BYTES: u64 = 4 << 20;
 const MAX_DEPTH: usize = 4;
 
 /// The project settings of Claude Code.
+/// The JSON Schema of `counterfoil.toml`, for editors.
+pub(crate) const CONFIG_SCHEMA: &str = "schemas/counterfoil-config.schema.json";
 pub(crate) const CLAUDE_SETTINGS: &str = ".claude/settings.json";
 /// The MCP servers of a project, as Claude Code reads them.
 pub(crate) const CLAUDE_SERVERS: &str = ".mcp.json";
@@ -91,7 +93,8 @@ pub(crate) fn survey(root: &Path, path: Option<&OsStr>) -> Survey {
             is_own: builtin.get(&definition.contract).is_err(),
         })
         .collect();
-    let files = [FILE, CLAUDE_SETTINGS, CLAUDE_SERVERS, GEMINI_SETTINGS, CODEX_SETTINGS];
+    let files =
+        [FILE, CONFIG_SCHEMA, CLAUDE_SETTINGS, CLAUDE_SERVERS, GEMINI_SETTINGS, CODEX_SETTINGS];
     let markers = [".claude", ".codex", ".gemini", "AGENTS.md"];
     Survey {
         subagents: subagents(root),

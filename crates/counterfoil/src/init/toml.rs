@@ -19,6 +19,13 @@ pub(crate) fn add(text: &str, path: &[String], added: &Json) -> Result<String, S
             return Ok(appended);
         }
     }
+    // Comments at the top of a file without values stay there.
+    if tables.is_empty() && document.as_table().is_empty() {
+        let appended = append(text, &format!("{} = {}\n", Key::new(key.as_str()), to_toml(added)));
+        if has_value(&appended, path, added) {
+            return Ok(appended);
+        }
+    }
     let new = edit(text, |document| {
         let mut table: &mut dyn TableLike = document.as_table_mut();
         for name in tables {

@@ -25,6 +25,16 @@ pub(crate) fn survey(root: &Path, survey: &Survey) -> String {
     text
 }
 
+/// A new file whose text nobody needs to read.
+pub(crate) fn generated_file(file: &str, text: &str) -> String {
+    format!("new file {file}: the JSON Schema for editors ({} lines)\n", text.lines().count())
+}
+
+/// Such a file that is removed.
+pub(crate) fn removed_file(file: &str) -> String {
+    format!("removed file {file}\n")
+}
+
 /// The change to a file as a unified diff.
 pub(crate) fn diff(file: &str, before: Option<&str>, after: Option<&str>, style: Style) -> String {
     let name = |side: &str, text: Option<&str>| match text {
