@@ -243,7 +243,11 @@ fn claim_check(entry: &Entry, definitions: &BTreeMap<String, Definition>) -> Opt
             Some(0) => CheckStatus::Passed,
             _ => CheckStatus::Failed,
         },
-        command: claim.run.clone().unwrap_or_default(),
+        // Journals of older versions have only the command that the claim itself names.
+        command: match evidence.command.as_str() {
+            "" => claim.run.clone().unwrap_or_default(),
+            command => command.to_owned(),
+        },
         exit_code: evidence.exit_code,
         reason: evidence.text.clone(),
         output: evidence.output.clone(),

@@ -95,6 +95,9 @@ pub struct Evidence {
     pub kind: String,
     /// The evidence in one line.
     pub text: String,
+    /// The command line that was run, of a command.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
     /// The exit code of a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,

@@ -114,6 +114,7 @@ impl CheckOutcome {
             .map(|figures| format!("; tests: {}", figures.to_text()))
             .unwrap_or_default();
         Evidence {
+            command: self.line.clone(),
             exit_code: match self.status {
                 CheckStatus::Exited(code) => Some(code),
                 _ => None,
