@@ -144,6 +144,7 @@ codes! {
     LaterNeedsRepair = "W0108", "a later candidate was skipped because it needs repairs";
     DifferingResultsNote = "W0109", "an earlier valid result differs from the last one";
     NotFilled = "W0110", "a field that is filled in is not known here";
+    BesideEnvelope = "W0111", "fields beside the result in its envelope were left out";
 }
 
 impl Code {

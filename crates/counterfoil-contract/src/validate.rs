@@ -112,7 +112,7 @@ pub(crate) fn validate(
     detail: Detail,
 ) -> ValidationOutcome {
     let ParsedValue { mut value, mut spans, violations, mut warnings, mut coercions } = parsed;
-    let unwrapped = unwrap::unwrap(contract, policy, &mut value, &mut spans);
+    let unwrapped = unwrap::unwrap(contract, policy, &mut value, &mut spans, source, &mut warnings);
     coerce::rename(&policy.rename, &mut value, &mut coercions);
     #[cfg(feature = "rules")]
     let engine = filled::fill(contract, policy, &mut value);

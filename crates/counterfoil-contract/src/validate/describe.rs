@@ -11,7 +11,7 @@ use crate::policy::{Limits, Policy};
 use crate::report::Violation;
 use crate::source::{Source, Span};
 use crate::suggest::nearest;
-use crate::text::article;
+use crate::text::{article, join_limited};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -383,6 +383,23 @@ pub(crate) fn unknown_field(
         None => format!("leave out `{name}`"),
     };
     violation
+}
+
+/// The warning for the fields that stand beside the result in an envelope.
+pub(crate) fn beside_envelope(
+    names: &[&str],
+    envelope: &str,
+    spans: &SpanResolver<'_, '_>,
+) -> Violation {
+    const MAX_NAMED: usize = 5;
+    let named = join_limited(names.iter().map(|name| format!("`{name}`")), MAX_NAMED);
+    let message = format!("what stands beside `{envelope}` in its object was left out: {named}");
+    let mut note = bare_violation(Code::BesideEnvelope, "", message);
+    note.span = names.first().and_then(|name| spans.key(&format!("/{}", escape(name))));
+    note.expected = "the result alone".into();
+    note.received = named;
+    note.hint = "send the result without an object around it".into();
+    note
 }
 
 /// The warning for a required field that was filled with its default; `None` for an optional one.

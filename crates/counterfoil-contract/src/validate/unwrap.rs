@@ -1,21 +1,27 @@
 //! Removes envelopes around a result where the contract allows it.
 
 use super::value_spans::ValueSpans;
+use super::{SpanResolver, describe};
+use crate::capped::Capped;
 use crate::contract::Contract;
 use crate::json;
 use crate::policy::{Policy, UnknownFields};
+use crate::report::Violation;
+use crate::source::Source;
 use serde_json::Value;
 
 /// The maximum number of nested envelopes to remove.
 const MAX_ENVELOPES: usize = 8;
 
 /// Removes envelopes until the value satisfies the schema or none is left, and returns the removed
-/// ones.
+/// ones. What stands beside the result in them is noted in `warnings`.
 pub(crate) fn unwrap(
     contract: &Contract,
     policy: &Policy,
     value: &mut Value,
     spans: &mut ValueSpans<'_>,
+    source: &Source<'_>,
+    warnings: &mut Capped<Violation>,
 ) -> Vec<String> {
     let mut removed = Vec::new();
     if policy.unwrap.is_empty() {
@@ -58,6 +64,12 @@ pub(crate) fn unwrap(
             break;
         }
         let Some(inner) = members.get(key).cloned() else { break };
+        let beside: Vec<&str> =
+            members.keys().filter(|name| *name != key).map(String::as_str).collect();
+        if !beside.is_empty() {
+            let spans = SpanResolver { source, spans };
+            warnings.push(|| describe::beside_envelope(&beside, key, &spans));
+        }
         *value = inner;
         spans.descend(key);
         removed.push(key.clone());
