@@ -2,7 +2,10 @@
 
 use super::unescape;
 use crate::work;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use std::cell::OnceCell;
+use std::hash::{BuildHasher, RandomState};
 
 /// The extent of a value in the text that was parsed, with those of its children.
 #[derive(Clone, Debug, Default)]
@@ -26,8 +29,38 @@ pub(crate) enum Children {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Members {
     list: Vec<(String, Node)>,
-    /// Their indexes, sorted by key. Built for the first lookup among many.
-    sorted: OnceCell<Vec<usize>>,
+    /// Built for the first lookup among many.
+    by_key: OnceCell<KeyIndex>,
+}
+
+/// The index of the last member with each key. Keys are hashed with a random seed: they come from
+/// agents.
+#[derive(Clone, Debug)]
+struct KeyIndex {
+    hasher: RandomState,
+    last: HashTable<usize>,
+}
+
+impl KeyIndex {
+    fn of(list: &[(String, Node)]) -> Self {
+        work::count(list.len());
+        let hasher = RandomState::new();
+        let mut last = HashTable::with_capacity(list.len());
+        for (index, (key, _)) in list.iter().enumerate() {
+            let is_same = |other: &usize| list[*other].0 == *key;
+            let rehash = |other: &usize| hasher.hash_one(list[*other].0.as_str());
+            match last.entry(hasher.hash_one(key.as_str()), is_same, rehash) {
+                Entry::Occupied(mut slot) => *slot.get_mut() = index,
+                Entry::Vacant(slot) => drop(slot.insert(index)),
+            }
+        }
+        Self { hasher, last }
+    }
+
+    fn get(&self, list: &[(String, Node)], key: &str) -> Option<usize> {
+        work::count(1);
+        self.last.find(self.hasher.hash_one(key), |index| list[*index].0 == key).copied()
+    }
 }
 
 /// So many members are searched one by one.
@@ -48,23 +81,14 @@ impl Members {
             work::count(self.list.len());
             return self.list.iter().rev().find(|(name, _)| name == key).map(|(_, node)| node);
         }
-        work::count(self.list.len().ilog2() as usize);
-        let sorted = self.sorted.get_or_init(|| {
-            work::count(self.list.len());
-            let mut sorted: Vec<usize> = (0..self.list.len()).collect();
-            // Stable, so that of equal keys the last is the last.
-            sorted.sort_by_key(|index| self.list[*index].0.as_str());
-            sorted
-        });
-        let after = sorted.partition_point(|index| self.list[*index].0.as_str() <= key);
-        let (name, node) = &self.list[sorted[after.checked_sub(1)?]];
-        (name == key).then_some(node)
+        let index = self.by_key.get_or_init(|| KeyIndex::of(&self.list)).get(&self.list, key)?;
+        Some(&self.list[index].1)
     }
 }
 
 impl From<Vec<(String, Node)>> for Members {
     fn from(list: Vec<(String, Node)>) -> Self {
-        Self { list, sorted: OnceCell::new() }
+        Self { list, by_key: OnceCell::new() }
     }
 }
 

@@ -19,15 +19,19 @@ use crate::validate::{
 use crate::work;
 use lines::{Entry, Line};
 use list::Unclear;
+use serde_json::map::Entry as Slot;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// A longer block gets a warning.
 const MAX_BLOCK_CHARS: usize = 1000;
 
 /// An entry with the lines below that belong to it.
-struct Item<'t> {
+struct Item<'r, 't> {
     entry: Entry<'t>,
+    /// The field that its key names.
+    name: Option<&'r str>,
     indent: usize,
     /// The end of the last line that continues the value.
     continued: Option<usize>,
@@ -115,8 +119,10 @@ impl<'r, 't> BlockReader<'r, 't> {
         let object = contract.ty().object().map(AsRef::as_ref);
         let fields = object.into_iter().flat_map(|object: &ObjectType| object.fields.keys());
         let renames = policy.rename.iter().filter(|rename| rename.at.is_empty());
-        let names = renames.map(|rename| (bare_name(&rename.from), rename.to.as_str()));
-        let names = names.chain(fields.map(|name| (bare_name(name), name.as_str()))).collect();
+        let names =
+            renames.map(|rename| (bare_name(&rename.from).into_owned(), rename.to.as_str()));
+        let names =
+            names.chain(fields.map(|name| (bare_name(name).into_owned(), name.as_str()))).collect();
         Self {
             object,
             names,
@@ -131,30 +137,36 @@ impl<'r, 't> BlockReader<'r, 't> {
 
     fn read(mut self, start: usize, end: usize) -> ParsedValue<'t> {
         let content = self.source.slice(start, end);
-        let mut map: Map<String, Value> = Map::new();
+        let items = self.items(content, start);
+        let mut map: Map<String, Value> = Map::with_capacity(items.len());
         // Of members with the same key the last counts.
-        let mut members: Vec<(String, Node)> = Vec::new();
+        let mut members: Vec<(String, Node)> = Vec::with_capacity(items.len());
         let mut seen: HashMap<&'r str, Value> = HashMap::new();
-        for item in self.items(content, start) {
+        for item in items {
             let Entry { key, key_at, value: text, value_at } = item.entry;
             let value = self.value(&item);
-            let name = self.known_name(key);
-            let first = match name {
-                Some(name) => seen.get(name),
-                None => map.get(key),
+            let slot = map.entry(key);
+            let first = match (item.name, &slot) {
+                (Some(name), _) => seen.get(name),
+                (None, Slot::Occupied(slot)) => Some(slot.get()),
+                (None, Slot::Vacant(_)) => None,
             };
-            let template = self.is_template(key, text);
+            let template = self.is_template(self.field(&item), text);
             if let Some(first) = first.filter(|_| !template) {
                 let equal = *first == value;
                 // A field beside an unknown one with nearly its name is noted as unknown.
-                if !equal || map.contains_key(key) {
-                    self.duplicate(name.unwrap_or(key), key, equal, (key_at, key_at + key.len()));
+                if !equal || matches!(slot, Slot::Occupied(_)) {
+                    let extent = (key_at, key_at + key.len());
+                    self.duplicate(item.name.unwrap_or(key), key, equal, extent);
                 }
             }
-            if let Some(name) = name {
+            if let Some(name) = item.name {
                 seen.insert(name, value.clone());
             }
-            map.insert(key.to_owned(), value);
+            match slot {
+                Slot::Occupied(mut slot) => drop(slot.insert(value)),
+                Slot::Vacant(slot) => drop(slot.insert(value)),
+            }
             let node = Node {
                 start: value_at,
                 end: item.continued.unwrap_or(value_at + text.len()),
@@ -179,10 +191,12 @@ impl<'r, 't> BlockReader<'r, 't> {
     }
 
     /// The entries of a block. Lines that are neither entries nor part of one are noted.
-    fn items(&mut self, content: &'t str, start: usize) -> Vec<Item<'t>> {
-        let mut items: Vec<Item<'t>> = Vec::new();
+    fn items(&mut self, content: &'t str, start: usize) -> Vec<Item<'r, 't>> {
+        let mut items: Vec<Item<'r, 't>> = Vec::new();
         for line in lines::lines(content, start) {
+            let name = line.entry.and_then(|entry| self.known_name(entry.key));
             if let Some(last) = items.last_mut()
+                && name.is_none()
                 && self.continues(last, &line)
             {
                 last.continued = Some(line.end());
@@ -190,7 +204,8 @@ impl<'r, 't> BlockReader<'r, 't> {
             }
             match line.entry {
                 Some(entry) => {
-                    items.push(Item { entry, indent: line.indent, continued: None, below: None });
+                    let indent = line.indent;
+                    items.push(Item { entry, name, indent, continued: None, below: None });
                     if items.len() > self.policy.max_values {
                         self.violations.push(|| {
                             let at = self.source.span(entry.key_at, entry.key_at);
@@ -208,22 +223,19 @@ impl<'r, 't> BlockReader<'r, 't> {
         items
     }
 
-    /// Whether a line may belong to the value above it.
-    fn continues(&self, item: &mut Item<'_>, line: &Line<'_>) -> bool {
-        if line.entry.is_some_and(|entry| self.known_name(entry.key).is_some()) {
-            return false;
-        }
+    /// Whether a line without a field of the contract may belong to the value above it.
+    fn continues(&self, item: &mut Item<'_, '_>, line: &Line<'_>) -> bool {
         if item.continued.is_some() {
             return true;
         }
         let said = match item.below {
             Some(said) => said,
-            None => *item.below.insert(self.below(&item.entry)),
+            None => *item.below.insert(self.below(item)),
         };
         if said.open {
             return true;
         }
-        let Some(field) = self.field(item.entry.key) else { return false };
+        let Some(field) = self.field(item) else { return false };
         let below = line.indent > item.indent;
         let right_below = !line.after_blank && !line.has_word_key();
         if field.ty.items().is_some() {
@@ -235,13 +247,13 @@ impl<'r, 't> BlockReader<'r, 't> {
     }
 
     /// What the value of an entry says about the lines below it.
-    fn below(&self, entry: &Entry<'_>) -> Below {
-        let text = entry.value;
+    fn below(&self, item: &Item<'_, '_>) -> Below {
+        let text = item.entry.value;
         work::count_text(text.len());
         let open = text.is_empty()
             || (text.starts_with('[') && !list::brackets_pair_up(text))
             || (text.starts_with('"') && text.matches('"').count() % 2 == 1);
-        let list = self.field(entry.key).filter(|field| !open && field.ty.items().is_some());
+        let list = self.field(item).filter(|field| !open && field.ty.items().is_some());
         // One value without brackets may be the first of several.
         let bare = list.is_some_and(|field| {
             self.typed(text, field).is_ok_and(|typed| {
@@ -252,17 +264,17 @@ impl<'r, 't> BlockReader<'r, 't> {
     }
 
     /// The value of an entry. One that is not clear is reported and kept as text.
-    fn value(&mut self, item: &Item<'_>) -> Value {
+    fn value(&mut self, item: &Item<'_, '_>) -> Value {
         let Entry { key, value: text, value_at, key_at } = item.entry;
-        let pointer = format!("/{}", json::escape(key));
+        let pointer = || format!("/{}", json::escape(key));
         let extent = (value_at, value_at + text.len());
+        let field = self.field(item);
         let why = if item.continued.is_some() {
             if text.is_empty() { Unclear::Below } else { Unclear::Continued }
         } else {
-            let field = self.field(key);
-            if self.is_template(key, text) {
+            if self.is_template(field, text) {
                 if is_template_text(text) {
-                    self.violations.push(|| placeholder(&pointer, text, self.source, extent));
+                    self.violations.push(|| placeholder(&pointer(), text, self.source, extent));
                 }
                 // Kept unchanged: the placeholder check reports it.
                 return Value::from(text);
@@ -271,7 +283,7 @@ impl<'r, 't> BlockReader<'r, 't> {
                 Ok(typed) => {
                     if typed.recorded {
                         self.coercions.push(|| Coercion {
-                            pointer,
+                            pointer: pointer(),
                             from: Value::from(text).to_string(),
                             to: typed.value.to_string(),
                         });
@@ -284,7 +296,7 @@ impl<'r, 't> BlockReader<'r, 't> {
         if why == Unclear::TooMany {
             let limit = self.policy.max_values;
             let violation = || Violation {
-                pointer: pointer.clone(),
+                pointer: pointer(),
                 ..too_many_values(limit, self.source.span(extent.0, extent.1))
             };
             self.violations.push(violation);
@@ -293,35 +305,27 @@ impl<'r, 't> BlockReader<'r, 't> {
         let end = item.continued.unwrap_or(extent.1);
         // An empty value has no extent of its own.
         let start = if text.is_empty() { key_at } else { value_at };
-        let hint = self.hint(key);
+        let has_list = field.is_none_or(|field| field.ty.items().is_some());
         self.violations.push(|| {
-            let mut violation = bare_violation(Code::UnclearValue, &pointer, why.message(key));
+            let mut violation = bare_violation(Code::UnclearValue, &pointer(), why.message(key));
             violation.span = Some(self.source.span(start, end));
             violation.expected = "the whole value on the line of its key".into();
             violation.received = excerpt(&Value::from(self.source.slice(start, end)));
-            violation.hint = hint;
+            violation.hint = one_line_hint(key, has_list);
             violation
         });
         Value::from(self.source.slice(value_at.min(end), end))
     }
 
-    fn hint(&self, key: &str) -> String {
-        if self.field(key).is_some_and(|field| field.ty.items().is_none()) {
-            return format!("write `{key}` on one line");
-        }
-        format!(
-            "write `{key}` on one line as [a, b]; an item with a comma needs a JSON list in quotes: [\"a, b\", \"c\"]"
-        )
-    }
-
-    fn field(&self, key: &str) -> Option<&'r Field> {
-        self.object.and_then(|object| object.fields.get(key))
+    /// The field that has exactly the key of an entry.
+    fn field(&self, item: &Item<'_, '_>) -> Option<&'r Field> {
+        item.name.and(self.object)?.fields.get(item.entry.key)
     }
 
     /// The field that a key names, also in another case or with marks around it, as in
     /// `**Approved**`.
     fn known_name(&self, key: &str) -> Option<&'r str> {
-        self.names.get(&bare_name(key)).copied()
+        self.names.get(&*bare_name(key)).copied()
     }
 
     fn typed(&self, text: &str, field: &Field) -> Result<value::Typed, Unclear> {
@@ -334,9 +338,9 @@ impl<'r, 't> BlockReader<'r, 't> {
     }
 
     /// Whether a value is a placeholder of the template.
-    fn is_template(&self, key: &str, text: &str) -> bool {
+    fn is_template(&self, field: Option<&Field>, text: &str) -> bool {
         self.policy.placeholders
-            && self.field(key).is_some_and(|field| {
+            && field.is_some_and(|field| {
                 is_template_text(text)
                     || field.placeholder.as_deref().is_some_and(|template| template == text)
             })
@@ -406,9 +410,23 @@ fn too_many_values(limit: usize, span: Span) -> Violation {
     violation
 }
 
+/// How to write a value so that it is clear.
+fn one_line_hint(key: &str, has_list: bool) -> String {
+    if !has_list {
+        return format!("write `{key}` on one line");
+    }
+    format!(
+        "write `{key}` on one line as [a, b]; an item with a comma needs a JSON list in quotes: [\"a, b\", \"c\"]"
+    )
+}
+
 /// A key without its case and without marks around it.
-fn bare_name(key: &str) -> String {
-    key.trim_matches(|c: char| !c.is_alphanumeric() && c != '_').to_lowercase()
+fn bare_name(key: &str) -> Cow<'_, str> {
+    let bare = key.trim_matches(|c: char| !c.is_alphanumeric() && c != '_');
+    if bare.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(bare);
+    }
+    Cow::Owned(bare.to_lowercase())
 }
 
 fn placeholder(
