@@ -6,7 +6,7 @@ use super::lines;
 use super::run_summary::Ending;
 use super::text::one_line;
 use super::timeline::program_line;
-use crate::report::overview::{OverviewLine, Shown, fold};
+use crate::report::overview::{OverviewLine, Shown, Weight, fold};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_flow::{AttemptOutcome, Event, RunState, Workflow};
 use std::fmt::Write;
@@ -58,14 +58,18 @@ impl Overview {
             Event::RepairAsked { claims, .. } => repair_details(claims),
             _ => Vec::new(),
         };
-        let finished = match event {
-            Event::AttemptEnded(ended) => {
-                let is_refuted = |detail: &String| detail.starts_with('✗');
-                ended.outcome == AttemptOutcome::Accepted && !details.iter().any(is_refuted)
+        let is_refuted = details.iter().any(|detail| detail.starts_with('✗'));
+        let weight = match event {
+            _ if is_refuted => Weight::Trouble,
+            Event::AttemptEnded(ended) if ended.outcome == AttemptOutcome::Accepted => {
+                Weight::Finished
             }
-            Event::Answered { .. } | Event::RunResumed(_) => true,
-            Event::WorkspaceMerged { conflicts, .. } => conflicts.is_empty(),
-            _ => false,
+            Event::AttemptEnded(_) => Weight::Trouble,
+            Event::WorkspaceMerged { conflicts, .. } if !conflicts.is_empty() => Weight::Trouble,
+            Event::WorkspaceMerged { .. } | Event::Answered { .. } | Event::RunResumed(_) => {
+                Weight::Finished
+            }
+            _ => Weight::Notable,
         };
         // The screen names what is wrong with a step; its files are counted at the end.
         let marked = details.iter().filter(|detail| detail.starts_with(['✗', '○']));
@@ -74,7 +78,7 @@ impl Overview {
             let _ = write!(text, "\n{}", lines::line(INDENT, detail, self.style));
         }
         let rows = text.lines().count();
-        self.lines.push(OverviewLine { path, text, rows, finished });
+        self.lines.push(OverviewLine { path, text, rows, weight });
     }
 
     /// The screen: as many rows as the terminal has.

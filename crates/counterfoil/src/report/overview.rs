@@ -9,8 +9,19 @@ pub(crate) struct OverviewLine {
     pub(crate) text: String,
     /// The number of rows that it takes.
     pub(crate) rows: usize,
-    /// Whether nothing has to be said about it but that it is finished.
-    pub(crate) finished: bool,
+    /// How much it matters.
+    pub(crate) weight: Weight,
+}
+
+/// How much a line matters. The lightest are folded first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    /// Nothing has to be said about it but that it is finished.
+    Finished,
+    /// It went on after this, as after a repair that was requested.
+    Notable,
+    /// A step failed, or a claim was refuted.
+    Trouble,
 }
 
 /// A part of the screen.
@@ -27,19 +38,19 @@ pub(crate) enum Shown<'a> {
 /// The last lines are never folded.
 const LAST: usize = 3;
 
-/// The lines that fit into this number of rows. Finished steps are folded first, the oldest before the
-/// others; then everything but the last rows.
+/// The lines that fit into this number of rows. The lightest are folded first, and of those the
+/// oldest; the last rows stay.
 pub(crate) fn fold(lines: &[OverviewLine], rows: usize) -> Vec<Shown<'_>> {
     let mut needed: usize = lines.iter().map(|line| line.rows).sum();
     let mut folded = vec![false; lines.len()];
     let foldable = lines.len().saturating_sub(LAST);
-    for only_finished in [true, false] {
+    for weight in [Weight::Finished, Weight::Notable, Weight::Trouble] {
         for (index, line) in lines.iter().enumerate().take(foldable) {
             // The line that says how many are folded takes a row.
             if needed < rows || needed == rows && !folded.contains(&true) {
                 break;
             }
-            if !folded[index] && (line.finished || !only_finished) {
+            if line.weight == weight {
                 folded[index] = true;
                 needed -= line.rows;
             }
@@ -79,7 +90,11 @@ mod tests {
                 path: format!("s{}", index % 2),
                 text: mark.to_string(),
                 rows: 1,
-                finished: mark == '+',
+                weight: match mark {
+                    '+' => Weight::Finished,
+                    '-' => Weight::Notable,
+                    _ => Weight::Trouble,
+                },
             })
             .collect();
         let one = |shown: &Shown<'_>| match shown {
@@ -90,12 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn finished_steps_are_folded_before_others_and_the_last_ones_stay() {
+    fn the_lightest_lines_are_folded_first_and_the_last_ones_stay() {
         assert_eq!(screen("", 5), "");
         assert_eq!(screen("+++++", 5), "+++++");
         assert_eq!(screen("++++++", 5), "(2 s0,s1)++++");
         assert_eq!(screen("++-+++++++", 6), "(2 s0,s1)-(3 s1,s0)++++");
         assert_eq!(screen("--------", 4), "(5 s0,s1)---");
         assert_eq!(screen("++++++", 1), "(3 s0,s1)+++");
+        assert_eq!(screen("x-+-+++", 5), "x(3 s1,s0)+++");
+        assert_eq!(screen("xx-xxxx", 4), "(4 s0,s1)xxx");
     }
 }
