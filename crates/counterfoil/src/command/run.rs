@@ -29,7 +29,7 @@ use tokio::sync::watch as channel;
 /// How long the process may take to end after the second signal.
 const LONGEST_STOP: Duration = Duration::from_secs(10);
 /// The rows of a story.
-const STORY_ROWS: usize = 12;
+const STORY_LINES: usize = 10;
 /// The size limit of a task that is read from a file.
 const MAX_TASK_BYTES: usize = 4 << 20;
 
@@ -452,7 +452,7 @@ fn story(engine: &Engine, ending: &render::Ending<'_>) -> Result<String> {
     let workflow = engine.workflow(&run_state).ok().map(Arc::new);
     let mut overview = render::Overview::new(workflow, ending.style);
     engine.each_event(run, 1, |event, at| overview.on_event(&event, at, &run_state))?;
-    Ok(overview.story(ending, STORY_ROWS))
+    Ok(overview.story(ending, STORY_LINES))
 }
 
 /// Forwards signals to the driver: the first stops gracefully, the second immediately. If the terminal

@@ -84,11 +84,18 @@ impl Overview {
     /// The screen: as many rows as the terminal has.
     pub(crate) fn finish(self, ending: &Ending<'_>, height: usize) -> String {
         let used = 4 + ending.render().lines().count() + self.formatter.open_attempts().count();
-        self.story(ending, height.saturating_sub(used))
+        self.folded(ending, height.saturating_sub(used))
     }
 
-    /// The lines that matter, in this number of rows, and the end.
-    pub(crate) fn story(self, ending: &Ending<'_>, rows: usize) -> String {
+    /// This number of lines, those that matter, and the end. A long line counts as one.
+    pub(crate) fn story(mut self, ending: &Ending<'_>, lines: usize) -> String {
+        for line in &mut self.lines {
+            line.rows = 1;
+        }
+        self.folded(ending, lines)
+    }
+
+    fn folded(self, ending: &Ending<'_>, rows: usize) -> String {
         let mut text = format!("{}\n", self.title);
         for shown in fold(&self.lines, rows) {
             match shown {
