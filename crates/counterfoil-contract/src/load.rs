@@ -82,6 +82,21 @@ impl Contract {
     }
 }
 
+/// Whether a line of a file gives a key, in any usual form of YAML or JSON: with quotes, after a brace
+/// or a byte order mark, with blanks before the colon.
+pub fn gives_key(text: &str, key: &str, may_be_indented: bool) -> bool {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    text.lines().filter(|line| may_be_indented || !line.starts_with([' ', '\t'])).any(|line| {
+        let named = line.trim_start_matches(['{', ' ', '\t', '"', '\'']).strip_prefix(key);
+        named.is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with(':'))
+    })
+}
+
+/// Whether a text has a key `contract` somewhere, as the files of contracts do.
+pub fn is_contract_text(text: &str) -> bool {
+    gives_key(text, "contract", true) || text.contains("\"contract\"")
+}
+
 impl Registry {
     /// Adds every contract file below a folder and returns how many there were. A file without a
     /// `contract` key is skipped.
@@ -99,10 +114,7 @@ impl Registry {
                     Problem::new(Code::ContractSyntax, "", message, "check the file"),
                 )
             })?;
-            let is_contract = text.lines().any(|line| {
-                line.trim_start().starts_with("contract:") || line.contains("\"contract\"")
-            });
-            if !is_contract {
+            if !is_contract_text(&text) {
                 continue;
             }
             let definition = from_file_text(&text, &name)?;

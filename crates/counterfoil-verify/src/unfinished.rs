@@ -105,9 +105,10 @@ pub fn find(path: &Path, text: &[u8]) -> Result<Vec<Unfinished>, String> {
 }
 
 fn find_until(path: &Path, text: &[u8], deadline: Deadline) -> Result<Vec<Unfinished>, String> {
-    let Some(language) = language(path).filter(|_| !parse::is_binary(text)) else {
-        return Ok(Vec::new());
-    };
+    let Some(language) = language(path) else { return Ok(Vec::new()) };
+    if parse::is_binary(text) {
+        return Err("it is no text in UTF-8".to_owned());
+    }
     let tree =
         parse::parse(language, text, deadline).map_err(|failure| failure.message().to_owned())?;
     let file = File { path, text, language, is_test: is_test(language, path) };

@@ -3,8 +3,8 @@
 
 use crate::output;
 use anyhow::{Context, Result, bail};
-use counterfoil_contract::load::Folder;
-use counterfoil_contract::text::display_path;
+use counterfoil_contract::load::{Folder, is_contract_text};
+use counterfoil_contract::text::{display_path, pluralize};
 use counterfoil_contract::{Contract, Definition, LoadError, Registry, ResolveError};
 use counterfoil_workspace::git::repository_top;
 use std::io::{IsTerminal, Read};
@@ -92,9 +92,7 @@ fn is_contract(path: &Path) -> Option<bool> {
         .is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_CONTRACT_BYTES);
     let text = is_readable.then(|| std::fs::read_to_string(path).ok()).flatten();
     let Some(text) = text else { return Some(true) };
-    let has_key =
-        |line: &str| line.trim_start().starts_with("contract:") || line.contains("\"contract\"");
-    if !text.lines().any(has_key) {
+    if !is_contract_text(&text) {
         return None;
     }
     let Ok(value) = serde_saphyr::from_str::<serde_json::Value>(&text) else { return Some(true) };
@@ -122,18 +120,34 @@ pub(crate) fn files_in(
             .contract_files(Path::new(""))
             .with_context(|| format!("cannot read the folder {name}"))?;
         let before = files.len();
+        let mut others = 0;
         for file in found {
             let file = path.join(file);
-            let (_, bytes) = read(&file, MAX_LISTED_BYTES)?;
-            if is_of_kind(&String::from_utf8_lossy(&bytes)) {
+            // Reading a pipe would block. Who loads the file says what it is.
+            let is_plain = std::fs::metadata(&file).is_ok_and(|meta| meta.is_file());
+            if !is_plain || is_of_kind(&listed_text(&file)?) {
                 files.push(file);
+            } else {
+                others += 1;
             }
         }
         if files.len() == before {
             bail!("there is no {kind} file in the folder {name} or in the folders in it");
         }
+        if others > 0 {
+            let files = pluralize(others, "file");
+            output::write_stderr(&format!(
+                "note: {files} in {name} left out, without a key `{kind}`\n"
+            ));
+        }
     }
     Ok(files)
+}
+
+/// The beginning of a file in a folder.
+fn listed_text(file: &Path) -> Result<String> {
+    let (_, bytes) = read(file, MAX_LISTED_BYTES)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Whether a path has the extension of a contract file.

@@ -28,6 +28,8 @@ pub(crate) struct Notifier {
     stalled: AtomicBool,
     /// The programs that were started.
     started: Mutex<Vec<std::thread::JoinHandle<()>>>,
+    /// Why a program failed, of the first that did.
+    failed: Arc<Mutex<Option<String>>>,
 }
 
 impl Notifier {
@@ -38,6 +40,7 @@ impl Notifier {
             last_sign: Mutex::new(Instant::now()),
             stalled: AtomicBool::new(false),
             started: Mutex::default(),
+            failed: Arc::default(),
         });
         let watched = Arc::downgrade(&notifier);
         // Without the thread nobody is told of a stall; nothing else depends on it.
@@ -80,19 +83,24 @@ impl Notifier {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        let failed = self.failed.clone();
         let thread = std::thread::spawn(move || {
             // Nobody depends on the program: a run is not stopped because it cannot be started.
-            let Ok(mut child) = command.spawn() else { return };
-            if let Some(mut stdin) = child.stdin.take() {
-                let _ = stdin.write_all(format!("{message}\n").as_bytes());
+            let problem = match run_to_end(&mut command, &format!("{message}\n")) {
+                Ok(status) if status.success() => return,
+                Ok(status) => status.to_string(),
+                Err(error) => error.to_string(),
+            };
+            if let Ok(mut first) = failed.lock() {
+                first.get_or_insert(problem);
             }
-            let _ = child.wait();
         });
         lock(&self.started).push(thread);
     }
 
-    /// Tells how the run ended or why it waits, and waits a little for the program.
-    pub(crate) fn end(&self, outcome: &str, reason: &str) {
+    /// Tells how the run ended or why it waits, and waits a little for the program. Returns why
+    /// nobody was notified, if the program failed or has not ended.
+    pub(crate) fn end(&self, outcome: &str, reason: &str) -> Option<String> {
         if outcome != "waiting" {
             let text = format!("{outcome}: {reason}");
             self.tell(
@@ -102,12 +110,28 @@ impl Notifier {
             );
         }
         let began = Instant::now();
+        let mut is_over = true;
         for thread in std::mem::take(&mut *lock(&self.started)) {
             while !thread.is_finished() && began.elapsed() < PATIENCE {
                 std::thread::sleep(Duration::from_millis(20));
             }
+            is_over &= thread.is_finished();
         }
+        let failed = lock(&self.failed).take();
+        let late =
+            (!is_over).then(|| format!("still running after {} s; it goes on", PATIENCE.as_secs()));
+        failed.or(late)
     }
+}
+
+/// Starts a program, writes to it, and waits until it ends.
+fn run_to_end(command: &mut Command, input: &str) -> std::io::Result<std::process::ExitStatus> {
+    let mut child = command.spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // It need not read what it is told.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    child.wait()
 }
 
 /// The program to start: a command line for the shell, or what shows a notification on this desktop.

@@ -9,7 +9,7 @@
 use crate::cli::StateLocation;
 use crate::project::{self, STATE_FOLDER};
 use crate::{input, output};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::text::display_path;
 use counterfoil_engine::config::FILE;
 use counterfoil_engine::{Engine, journal};
@@ -21,8 +21,6 @@ use std::path::{Path, PathBuf};
 
 /// The variable that names the state folder. A relative path begins at the repository.
 const VARIABLE: &str = "COUNTERFOIL_STATE";
-/// Larger configuration files are refused when they are used.
-const MAX_CONFIG_BYTES: usize = 1 << 20;
 
 /// The folder with the runs.
 pub(crate) fn of(location: &StateLocation) -> Result<PathBuf> {
@@ -189,7 +187,10 @@ fn name(repo: &Path) -> String {
 fn configured(repo: &Path) -> Result<Option<PathBuf>> {
     let Some(home) = project::config_folder(repo) else { return Ok(None) };
     let path = home.join(FILE);
-    let (name, bytes) = input::read(&path, MAX_CONFIG_BYTES)?;
+    let name = display_path(&path);
+    // A pipe in its place is not opened: that would wait for a writer.
+    let bytes = counterfoil_verify::config::read(&path).map_err(|why| anyhow!("{name}: {why}"))?;
+    let Some(bytes) = bytes else { return Ok(None) };
     let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
     if !text.contains("state") {
         return Ok(None);

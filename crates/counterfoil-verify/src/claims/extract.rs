@@ -259,10 +259,14 @@ fn claim_from_word(word: &str) -> CommandClaim {
     match word.as_str() {
         "pass" | "passed" | "passes" | "passing" | "all-pass" | "all-passed" | "all-passing"
         | "success" | "succeeded" | "successful" | "ok" | "okay" | "green" | "good" | "clean"
-        | "true" | "yes" | "valid" => CommandClaim::Succeeds,
+        | "true" | "yes" | "valid" | "done" | "complete" | "completed" | "finished"
+        | "tests-pass" | "all-tests-pass" | "all-tests-passed" | "all-tests-passing" => {
+            CommandClaim::Succeeds
+        }
         "fail" | "failed" | "fails" | "failing" | "failure" | "some-fail" | "some-failed"
         | "some-failing" | "all-fail" | "all-failed" | "error" | "errors" | "red" | "broken"
-        | "false" | "no" | "invalid" => CommandClaim::Fails,
+        | "false" | "no" | "invalid" | "incomplete" | "unfinished" | "not-done"
+        | "not-complete" | "not-passing" | "tests-fail" | "tests-failed" => CommandClaim::Fails,
         _ => CommandClaim::Unstated,
     }
 }

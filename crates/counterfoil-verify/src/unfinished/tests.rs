@@ -185,6 +185,7 @@ fn what_cannot_be_parsed_is_noted() {
     let path = Path::new("src/a.rs");
     let work = added([(path, None, Some(large))].into_iter());
     assert_eq!(work.notes, ["src/a.rs: it is longer than 2 MiB"]);
-    nothing("src/a.rs", "fn ( { \u{0} TODO");
+    let work = added([(path, None, Some("fn ( { \u{0} TODO"))].into_iter());
+    assert_eq!(work.notes, ["src/a.rs: it is no text in UTF-8"]);
     nothing("README.md", "TODO");
 }

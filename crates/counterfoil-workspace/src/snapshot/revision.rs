@@ -101,7 +101,15 @@ impl Revision {
             .map_err(|why| error(&why))?
             .base;
         let exclude = older_text(&settings.exclude, committed_at, &mut notes);
-        let rules = snapshotter.rules_of(&base, settings.global_text(), exclude);
+        let global = if settings.global_rules_are_of_repository {
+            let note = "core.excludesFile is set in the configuration of the repository, where an agent \
+                        can set it, so what it ignores is not";
+            notes.push(note.to_owned());
+            String::new()
+        } else {
+            settings.global_text()
+        };
+        let rules = snapshotter.rules_of(&base, global, exclude);
         let mut start = Start::new(base, rules);
         start.is_revision = true;
         start.notes.clone_from(&notes);

@@ -172,6 +172,8 @@ pub(super) struct RepositorySettings {
     pub(super) exclude: PathBuf,
     /// The rules for files that the user ignores in all repositories.
     global_rules: Option<PathBuf>,
+    /// Whether the configuration of the repository names that file, which an agent can write.
+    pub(super) global_rules_are_of_repository: bool,
     /// Files with attributes outside of the work tree.
     attributes: Vec<PathBuf>,
     pub(super) line_ends: LineEnds,
@@ -208,6 +210,7 @@ impl RepositorySettings {
             format,
             exclude: path(exclude),
             global_rules: home.as_ref().map(|home| home.join("git/ignore")),
+            global_rules_are_of_repository: false,
             attributes: vec![path(attributes)],
             line_ends: LineEnds::default(),
             without_filters: Vec::new(),
@@ -215,17 +218,22 @@ impl RepositorySettings {
         settings.attributes.extend(home.map(|home| home.join("git/attributes")));
         let keys = r"^(core\.(autocrlf|eol|attributesfile|excludesfile)|filter\..*)$";
         // The exit code is 1 if none is set.
-        let output = git.run(location, &["config", "-z", "--type=path", "--get-regexp", keys]);
+        let arguments = ["config", "-z", "--show-scope", "--type=path", "--get-regexp", keys];
+        let output = git.run(location, &arguments).map(|output| output.stdout).unwrap_or_default();
         let (mut autocrlf, mut eol, mut drivers) = (Vec::new(), Vec::new(), BTreeSet::new());
-        for line in output.map(|output| output.stdout).unwrap_or_default().split(|byte| *byte == 0)
-        {
+        let mut fields = output.split(|byte| *byte == 0);
+        while let (Some(scope), Some(line)) = (fields.next(), fields.next()) {
             let mut parts = line.splitn(2, |byte| *byte == b'\n');
             let (key, value) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
             match key {
                 b"core.autocrlf" => autocrlf = value.to_ascii_lowercase(),
                 b"core.eol" => eol = value.to_ascii_lowercase(),
                 b"core.attributesfile" => settings.attributes.push(path(value)),
-                b"core.excludesfile" => settings.global_rules = Some(path(value)),
+                b"core.excludesfile" => {
+                    settings.global_rules = Some(path(value));
+                    settings.global_rules_are_of_repository =
+                        matches!(scope, b"local" | b"worktree");
+                }
                 key => {
                     let key = String::from_utf8_lossy(key);
                     drivers.extend(key.rsplit_once('.').map(|(driver, _)| driver.to_owned()));

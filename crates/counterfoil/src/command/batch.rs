@@ -120,7 +120,13 @@ pub(crate) fn run(args: &CheckArgs, paths: &[PathBuf]) -> Result<Exit> {
         let file = (paths.len() > 1).then(|| display_path(path));
         let batch = Batch { reader, file };
         if !answer_lines(batch, args, &mut contracts, &mut out, &mut summary)? {
-            break;
+            let read = pluralize(summary.lines(), "answer");
+            output::write_stderr(&format!("error: nobody reads the answers after {read}\n"));
+            // Lines that were not answered are not accepted.
+            return Ok(match summary.exit() {
+                Exit::Success => Exit::Failure,
+                other => other,
+            });
         }
     }
     output::write_stderr(&summary.text());
@@ -175,30 +181,26 @@ fn answer_lines(
             check_line(&bytes, args, contracts)
         };
         let text = match &result {
-            Ok((id, report)) => {
-                match report.status {
-                    Status::Accepted => summary.accepted += 1,
-                    Status::Rejected => summary.rejected += 1,
-                    Status::Absent => summary.absent += 1,
-                }
-                serde_json::to_string(&Checked { id, report })?
-            }
-            Err((id, message)) => {
-                summary.errors += 1;
-                serde_json::to_string(&Failed {
-                    id: id.clone(),
-                    status: "error",
-                    file: file.as_deref(),
-                    line: number,
-                    message,
-                })?
-            }
+            Ok((id, report)) => serde_json::to_string(&Checked { id, report })?,
+            Err((id, message)) => serde_json::to_string(&Failed {
+                id: id.clone(),
+                status: "error",
+                file: file.as_deref(),
+                line: number,
+                message,
+            })?,
         };
         let written = writeln!(out, "{text}").and_then(|()| out.flush());
         if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
             return Ok(false);
         }
         written.context("cannot write the results")?;
+        *match result.map(|(_, report)| report.status) {
+            Ok(Status::Accepted) => &mut summary.accepted,
+            Ok(Status::Rejected) => &mut summary.rejected,
+            Ok(Status::Absent) => &mut summary.absent,
+            Err(_) => &mut summary.errors,
+        } += 1;
     }
     Ok(true)
 }

@@ -6,6 +6,7 @@ use crate::report::lint::LintFinding;
 use crate::{input, output, render};
 use anyhow::{Result, anyhow};
 use counterfoil_contract::compat::{self, Comparison, Direction};
+use counterfoil_contract::load::is_contract_text;
 use counterfoil_contract::render::{markdown, vendor};
 use counterfoil_contract::text::{display_path, is_unsafe};
 use counterfoil_contract::{Contract, LoadError, Registry};
@@ -209,9 +210,5 @@ fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
 
 /// The contract files at the given paths. In a folder, a file without a `contract` key is not one.
 fn contract_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let is_contract = |text: &str| {
-        text.lines()
-            .any(|line| line.trim_start().starts_with("contract:") || line.contains("\"contract\""))
-    };
-    input::files_in(paths, "contract", is_contract)
+    input::files_in(paths, "contract", is_contract_text)
 }

@@ -413,9 +413,12 @@ where
         output::write_stderr(&render::unended_processes(&unended));
     }
     if let Some(notifier) = notifier {
-        match &report {
+        let problem = match &report {
             Ok(report) => notifier.end(&report.outcome, &report.reason),
             Err(error) => notifier.end("error", &error.to_string()),
+        };
+        if let Some(problem) = problem {
+            output::write_stderr(&format!("warning: the command of --notify: {problem}\n"));
         }
     }
     let report = report?;

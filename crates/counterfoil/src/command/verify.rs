@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::{display_path, join_limited};
-use counterfoil_contract::{Contract, Report};
+use counterfoil_contract::{Context as Known, Contract, Report};
 use counterfoil_engine::ledger::Totals;
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::Launcher;
@@ -48,7 +48,11 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
         refuse_unused_check(name, &claims, &contract)?;
     }
     let (name, bytes) = input::read(&args.file, contract.policy().max_bytes)?;
-    let (report, text) = super::check::check_bytes(&contract, contract.policy(), &bytes);
+    // Absolute paths in the workspace become relative ones, as in a run.
+    let workspace = counterfoil_workspace::folder_names(&folder);
+    let known = Known { workspace, ..Known::default() };
+    let policy = contract.policy().with_context(&Arc::new(known));
+    let (report, text) = super::check::check_bytes(&contract, &policy, &bytes);
     if !report.is_accepted() {
         match args.format {
             Format::Json => print_json(args, &report, &[], &[], None)?,
@@ -73,21 +77,22 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     match args.format {
         Format::Json => print_json(args, &report, &gated, &notes, unfinished.as_ref())?,
         Format::Sarif => {
+            write_notes(&notes);
             let log = render::sarif::claims(&gated, &report.contract, &name, places);
             output::write_json(&log)?;
         }
         Format::Junit => {
+            write_notes(&notes);
             let suite = render::junit::claims(&gated, &report.contract, unfinished.as_ref());
             output::write_xml(&suite?)?;
         }
         Format::Github => {
+            write_notes(&notes);
             let claims = render::github::claims(&gated, &name);
-            output::write_stdout(&(claims + &render::github::unfinished(places)))?;
+            output::write_stdout(&(claims + &render::github::unfinished(unfinished.as_ref())))?;
         }
         Format::Human => {
-            for note in &notes {
-                output::write_stderr(&format!("note: {note}\n"));
-            }
+            write_notes(&notes);
             output::write_stdout(&render::claims::verification(
                 &gated,
                 &report.contract,
@@ -99,8 +104,17 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
             }
         }
     }
-    let failed = gated.iter().any(|gated| gated.counts) || !places.is_empty();
+    // What was not examined is not known to be complete.
+    let is_complete = unfinished.as_ref().is_none_or(|work| work == &UnfinishedWork::default());
+    let failed = gated.iter().any(|gated| gated.counts) || !is_complete;
     Ok(if failed { Exit::Claim } else { Exit::Success })
+}
+
+/// Remarks about the verification, for people: in JSON they are part of the document.
+fn write_notes(notes: &[String]) {
+    for note in notes {
+        output::write_stderr(&format!("note: {note}\n"));
+    }
 }
 
 /// What the changes since the base left unfinished. Checks may change files, so it comes before them.
@@ -198,24 +212,29 @@ fn refuse_unused_check(name: &str, claims: &[EffectiveClaim], contract: &Contrac
     bail!("no claim of {} runs the check '{name}'; {hint}", contract.reference())
 }
 
-/// An error for a required claim whose check is configured nowhere: it could never be verified.
+/// An error for a required claim whose check is configured nowhere: it could never be verified. For
+/// any claim it is an error if a check has nearly that name: then one of the two is misspelled.
 fn refuse_missing_checks(
     required: &[String],
     claims: &[EffectiveClaim],
     known: &[&str],
 ) -> Result<()> {
-    let is_required = |claim: &&EffectiveClaim| {
+    let is_required = |claim: &EffectiveClaim| {
         claim.claim.policy == ClaimPolicy::Require || required.contains(&claim.name)
     };
-    for claim in claims.iter().filter(is_required) {
+    for claim in claims.iter().filter(|claim| claim.claim.policy != ClaimPolicy::Ignore) {
         let Some(check) = claim.claim.check.as_deref().filter(|check| !known.contains(check))
         else {
             continue;
         };
         let near = did_you_mean(check, known.iter().copied());
+        if !is_required(claim) && near.is_none() {
+            continue;
+        }
+        let required = if is_required(claim) { "is required, but" } else { "cannot be verified:" };
         let near = near.map(|near| format!("{near} ")).unwrap_or_default();
         bail!(
-            "the claim '{}' is required, but there is no check '{check}'; {near}name it with --check {check}=CMD or in counterfoil.toml",
+            "the claim '{}' {required} there is no check '{check}'; {near}name it with --check {check}=CMD or in counterfoil.toml",
             claim.name
         );
     }

@@ -7,6 +7,7 @@ use crate::report::project_checks;
 use crate::source::Source;
 use crate::{input, output, project, render as formats, terminal};
 use anyhow::{Result, bail};
+use counterfoil_contract::load::gives_key;
 use counterfoil_engine::config::Config;
 use counterfoil_flow::{Finding, Rejected, Workflow, graph, render};
 use serde_json::json;
@@ -94,7 +95,7 @@ pub(super) fn project_config() -> Result<Config> {
 /// The workflows at the given paths. In a folder, a file without a `workflow` key at its top is not
 /// one.
 fn sources(paths: &[PathBuf]) -> Result<Vec<Source>> {
-    let is_workflow = |text: &str| text.lines().any(|line| line.starts_with("workflow:"));
+    let is_workflow = |text: &str| gives_key(text, "workflow", false);
     let mut sources = Vec::new();
     for path in paths {
         match Source::find_in_packs(path) {

@@ -271,10 +271,7 @@ fn check_repository(probe: &Probe, findings: &mut Vec<Finding>, passed: &mut Vec
             Level::Fail,
             "state",
             format!("{} is not writable", display_path(state)),
-            format!(
-                "`chmod u+w {}`, or choose another state folder with --state DIR",
-                display_path(&probe.repo)
-            ),
+            "make it, or the folder around it, writable, or choose another state folder with --state DIR",
         ));
     }
     if let Some(folder) = &probe.world_writable {

@@ -247,6 +247,12 @@ const MAX_PLACES: usize = 100;
 
 /// Unfinished work that a change left behind.
 pub(crate) fn unfinished(work: &UnfinishedWork) -> String {
+    if work.places.is_empty() && !work.notes.is_empty() {
+        return format!(
+            "whether work is unfinished is not known: {} not examined\n",
+            pluralize(work.notes.len(), "file")
+        );
+    }
     if work.places.is_empty() {
         return "no unfinished work was added in Go, JavaScript, Python, Rust or TypeScript\n"
             .to_owned();

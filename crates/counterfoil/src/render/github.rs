@@ -10,7 +10,7 @@ use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::display_path;
 use counterfoil_engine::RunReport;
-use counterfoil_verify::unfinished::Unfinished;
+use counterfoil_verify::unfinished::UnfinishedWork;
 use std::fmt::Write;
 
 /// A report as annotations.
@@ -53,9 +53,14 @@ pub(crate) fn claims(claims: &[GatedClaim], name: &str) -> String {
 }
 
 /// Unfinished work as annotations on the files.
-pub(crate) fn unfinished(places: &[Unfinished]) -> String {
+pub(crate) fn unfinished(work: Option<&UnfinishedWork>) -> String {
     let mut out = String::new();
-    for place in places {
+    let Some(work) = work else { return out };
+    for note in &work.notes {
+        let text = message(&format!("whether work is unfinished is not known: {note}"));
+        let _ = writeln!(out, "::error title=unfinished::{text}");
+    }
+    for place in &work.places {
         let file = property(&display_path(&place.file));
         let title = property(&format!("unfinished: {}", place.kind.name()));
         let text = message(&place.text);

@@ -73,6 +73,11 @@ pub(crate) fn claims(
     let complete = unfinished.map(|work| {
         let lines: Vec<String> = work.places.iter().map(ToString::to_string).collect();
         let status = match lines.len() {
+            0 if !work.notes.is_empty() => failure(
+                "unknown",
+                "whether work is unfinished is not known",
+                &work.notes.join("\n"),
+            ),
             0 => TestCaseStatus::success(),
             places => failure("unfinished", &pluralize(places, "place"), &lines.join("\n")),
         };

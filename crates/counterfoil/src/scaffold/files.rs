@@ -2,6 +2,7 @@
 
 use super::agent_file::AgentFile;
 use super::{claims, reply};
+use counterfoil_contract::claim::ClaimKind;
 use counterfoil_contract::text::truncate;
 use counterfoil_contract::{Contract, Definition, Framing};
 use counterfoil_flow::{Rejected, check};
@@ -108,6 +109,7 @@ pub(crate) fn workflow_files(
         access(scaffold),
         if repeats { REPEATING } else { ONE_STEP }
             .replace("AGENT", name)
+            .replace("CLAIMS", &if is_new { required_claims(&contract) } else { String::new() })
             .replace("GUARD", &guard(&contract)),
     );
     files.insert(format!("{name}.yaml"), text);
@@ -142,10 +144,29 @@ start: work
 states:
   work:
     agent: AGENT
-    next:
+CLAIMS    next:
       - { go: done }                       # GUARD
   done: { end: done }
 ";
+
+/// The claims that are required at once: those that need nothing but the repository. A check has to
+/// be configured first.
+fn required_claims(contract: &Contract) -> String {
+    let claims = contract.effective_claims();
+    let of_repository = claims.iter().filter(|effective| {
+        matches!(effective.claim.kind, ClaimKind::FilesChanged | ClaimKind::Commit)
+    });
+    let names: Vec<String> =
+        of_repository.map(|effective| format!("{}: require", effective.name)).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "    # The agent is asked again if one of these is refuted; `run --strict-claims` does so for all.\n    \
+         claims: {{ {} }}\n",
+        names.join(", ")
+    )
+}
 
 /// How a transition is guarded, with a field of the result if one can decide.
 fn guard(contract: &Contract) -> String {

@@ -1,7 +1,7 @@
 //! Derives a JSON Schema from an example of a result.
 
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// The schema of a value. Every field that is present is required, except for the `optional` ones,
 /// which are paths such as `findings.line`: items of lists have no part of their own.
@@ -11,23 +11,25 @@ pub(crate) fn schema_of(example: &Value, optional: &BTreeSet<String>) -> Value {
 
 /// The paths of all fields of a value, in its order and without duplicates.
 pub(crate) fn field_paths(example: &Value) -> Vec<String> {
-    let mut paths = Vec::new();
-    collect_paths(example, "", &mut paths);
+    let (mut paths, mut seen) = (Vec::new(), HashSet::new());
+    collect_paths(example, "", &mut |path| {
+        if seen.insert(path.clone()) {
+            paths.push(path);
+        }
+    });
     paths
 }
 
-fn collect_paths(value: &Value, at: &str, paths: &mut Vec<String>) {
+fn collect_paths(value: &Value, at: &str, add: &mut impl FnMut(String)) {
     match value {
         Value::Object(fields) => {
             for (name, value) in fields {
                 let path = join(at, name);
-                if !paths.contains(&path) {
-                    paths.push(path.clone());
-                }
-                collect_paths(value, &path, paths);
+                add(path.clone());
+                collect_paths(value, &path, add);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| collect_paths(item, at, paths)),
+        Value::Array(items) => items.iter().for_each(|item| collect_paths(item, at, add)),
         _ => {}
     }
 }

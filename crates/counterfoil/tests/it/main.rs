@@ -12,6 +12,7 @@ mod containment;
 mod docs;
 mod faults;
 mod first_steps;
+mod folders_and_pipes;
 mod journals;
 mod kill;
 mod logs;

@@ -225,14 +225,19 @@ fn nothing_but_the_commit_is_believed_of_a_revision() {
     repo.git(&["add", "src/b.rs"]);
     repo.write(".gitignore", "*\n");
     repo.write(".git/info/exclude", "*\n");
+    repo.write(".git/mine", "*\n");
+    repo.git(&["config", "core.excludesFile", repo.at(".git/mine").to_str().unwrap()]);
     repo.write(".gitattributes", "* filter=hide\n");
     repo.git(&["config", "filter.hide.clean", "echo hidden"]);
     repo.write("new.rs", "new\n");
     let Revision { mut snapshotter, snapshot: base, .. } = revision(&repo, "HEAD");
     let expected = ["A .gitattributes", "M .gitignore", "M a.rs", "A new.rs", "M src/b.rs"];
     assert_eq!(changed(&mut snapshotter, &base), expected);
-    let note = "info/exclude was written since the base, so what it ignores is not";
-    assert_eq!(base.notes, [note]);
+    let notes = [
+        "info/exclude was written since the base, so what it ignores is not",
+        "core.excludesFile is set in the configuration of the repository, where an agent can set it, so what it ignores is not",
+    ];
+    assert_eq!(base.notes, notes);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod journal;
 
+mod not_known;
 mod shown;
 mod stats;
 mod undo;

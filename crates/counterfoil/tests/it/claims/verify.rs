@@ -41,7 +41,7 @@ const FALSE: &str = r#"Done. {"files_changed": ["src/a.rs", "src/b.rs"], "tests_
   "report": "docs/none.md", "commit": "deadbeefdeadbeef"}"#;
 
 /// A repository after an agent worked on it: one file edited, one new.
-fn worked_on() -> TestProject {
+pub(super) fn worked_on() -> TestProject {
     let project = TestProject::new(PROGRAM);
     git(&project, &["init", "-q", "-b", "main"]);
     project.write(
@@ -59,7 +59,7 @@ fn worked_on() -> TestProject {
     project
 }
 
-const BASE: [&str; 8] = [
+pub(super) const BASE: [&str; 8] = [
     "verify",
     "answer.txt",
     "--contract",

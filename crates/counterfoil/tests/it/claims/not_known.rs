@@ -1,0 +1,84 @@
+//! `verify`: what is not known never passes, and what an honest agent says gets through.
+
+use super::verify::{BASE, worked_on};
+use crate::claims::journal::git;
+use counterfoil_testkit::{CommandOutput, TestProject};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+fn verify(project: &TestProject, answer: &str, more: &[&str]) -> CommandOutput {
+    project.write("answer.txt", answer);
+    project.run(&[&BASE, more].concat())
+}
+
+#[test]
+fn an_absolute_path_into_the_workspace_is_understood() {
+    let project = worked_on();
+    let path = |name: &str| project.path(name).display().to_string();
+    let answer = serde_json::json!({"files_changed": [path("src/a.rs"), path("new.txt")]});
+    let output = verify(&project, &answer.to_string(), &[]);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let outside = verify(&project, r#"{"files_changed": ["/etc/passwd"]}"#, &[]);
+    assert_ne!(outside.code, Some(0), "{outside:?}");
+}
+
+#[test]
+fn a_strict_job_fails_if_a_file_was_not_examined() {
+    let project = worked_on();
+    project.write("big.py", "x = 1\n".repeat(400_000) + "# TODO: finish\n");
+    let answer = r#"{"files_changed": ["src/a.rs", "new.txt", "big.py"]}"#;
+    for format in ["human", "json", "sarif", "junit", "github"] {
+        let output = verify(&project, answer, &["--strict", "--format", format]);
+        assert_eq!(output.code, Some(3), "{format}: {output:?}");
+        let all = output.stdout + &output.stderr;
+        assert!(all.contains("big.py"), "{format}: {all}");
+        assert!(!all.contains("no unfinished work was added"), "{format}: {all}");
+    }
+}
+
+#[test]
+fn a_text_that_is_not_examined_as_text_is_named() {
+    let project = worked_on();
+    project.write("nul.py", "x = 1\0\n# TODO: finish\n");
+    let answer = r#"{"files_changed": ["src/a.rs", "new.txt", "nul.py"]}"#;
+    verify(&project, answer, &["--strict"]).expect(3, &["nul.py"]);
+}
+
+#[test]
+fn notes_are_printed_in_every_format() {
+    let project = worked_on();
+    project.write("counterfoil.toml", "[checks]\ntest = \"true\"\n");
+    let answer = r#"{"files_changed": ["src/a.rs", "new.txt", "counterfoil.toml"]}"#;
+    for format in ["human", "json", "sarif", "junit", "github"] {
+        let output = verify(&project, answer, &["--format", format]);
+        let all = output.stdout + &output.stderr;
+        assert!(all.contains("counterfoil.toml changed since the base"), "{format}: {all}");
+    }
+}
+
+#[test]
+fn a_check_with_nearly_the_name_of_another_is_an_error() {
+    let project = worked_on();
+    project.write("counterfoil.toml", "[checks]\ntests = \"true\"\n");
+    git(&project, &["commit", "-qam", "misspelled"]);
+    project.write("src/a.rs", "once\nmore\nagain\n");
+    let answer = r#"{"files_changed": ["src/a.rs", "new.txt"], "tests_passing": true}"#;
+    verify(&project, answer, &[]).expect(2, &["tests_passing", "did you mean 'tests'?"]);
+}
+
+#[test]
+fn a_pipe_in_the_place_of_the_configuration_is_refused_at_once() {
+    let project = worked_on();
+    std::fs::remove_file(project.path("counterfoil.toml")).unwrap();
+    let made = Command::new("mkfifo").arg(project.path("counterfoil.toml")).status();
+    assert!(made.unwrap().success());
+    for arguments in [&["runs"][..], &["doctor"], &["receipt", "last"], &BASE] {
+        project.write("answer.txt", "{}");
+        let began = Instant::now();
+        let mut command = project.command(arguments);
+        let output = command.env_remove("COUNTERFOIL_STATE").output();
+        assert!(began.elapsed() < Duration::from_secs(20), "{arguments:?}");
+        let all = output.stdout + &output.stderr;
+        assert!(all.contains("counterfoil.toml"), "{arguments:?}: {all}");
+    }
+}

@@ -1,0 +1,92 @@
+//! Folders of contract and workflow files, and pipes whose reader goes away.
+
+use crate::PROGRAM;
+use counterfoil_testkit::{CommandOutput, TestProject};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+const CONTRACT: &str = "contract: acme/NAME\nversion: 1\nfields: { ok: boolean }\n";
+
+fn project_with(files: &[(&str, &str)]) -> TestProject {
+    let project = TestProject::new(PROGRAM);
+    for (name, text) in files {
+        project.write(name, text);
+    }
+    project
+}
+
+fn lint(project: &TestProject) -> CommandOutput {
+    project.run(&["contract", "lint", "contracts"])
+}
+
+#[test]
+fn every_form_of_the_key_makes_a_contract() {
+    let bom = format!("\u{feff}{}", CONTRACT.replace("NAME", "bom"));
+    let project = project_with(&[
+        ("contracts/plain.yaml", &CONTRACT.replace("NAME", "plain")),
+        ("contracts/bom.yaml", &bom),
+        (
+            "contracts/blank.yaml",
+            &CONTRACT.replace("NAME", "blank").replace("contract:", "contract :"),
+        ),
+        (
+            "contracts/quoted.yaml",
+            &CONTRACT.replace("NAME", "quoted").replace("contract:", "'contract':"),
+        ),
+    ]);
+    let output = lint(&project);
+    assert_eq!(output.code, Some(0), "{output:?}");
+    for name in ["plain", "bom", "blank", "quoted"] {
+        assert!(output.stderr.contains(&format!("{name}.yaml")), "{name}: {}", output.stderr);
+        let id = format!("acme/{name}");
+        let mut command =
+            project.command(&["check", "--contract", &id, "--contracts", "contracts"]);
+        let output = command.write_stdin(r#"{"ok": true}"#).output();
+        assert_eq!(output.code, Some(0), "{name}: {output:?}");
+    }
+}
+
+#[test]
+fn files_that_are_left_out_are_counted() {
+    let project = project_with(&[
+        ("contracts/good.yaml", &CONTRACT.replace("NAME", "good")),
+        ("contracts/bad.yaml", &CONTRACT.replace("contract:", "contrcat:")),
+    ]);
+    lint(&project).expect(0, &["1 file in contracts left out, without a key `contract`"]);
+}
+
+#[test]
+fn a_pipe_in_a_folder_is_a_finding() {
+    let project = project_with(&[("contracts/good.yaml", &CONTRACT.replace("NAME", "good"))]);
+    let made = Command::new("mkfifo").arg(project.path("contracts/pipe.yaml")).status();
+    assert!(made.unwrap().success());
+    lint(&project).expect(1, &["pipe.yaml"]);
+    assert_ne!(project.run(&["workflow", "check", "contracts"]).code, Some(0));
+}
+
+#[test]
+fn a_recursive_contract_is_compatible_with_itself() {
+    let project = project_with(&[(
+        "tree.yaml",
+        "contract: acme/tree\nversion: 1\nschema: { type: object, properties: { a: { $ref: '#/$defs/t' } }, \
+         $defs: { t: { type: object, properties: { kids: { type: array, items: { $ref: '#/$defs/t' } } } } } }\n",
+    )]);
+    project.run(&["contract", "diff", "tree.yaml", "tree.yaml"]).expect(0, &["additive"]);
+}
+
+#[test]
+fn a_batch_whose_answers_nobody_reads_is_no_success() {
+    let line = r#"{"contract": "execution-loop/base", "text": "{}"}"#;
+    let project = project_with(&[("batch.jsonl", &format!("{line}\n").repeat(20_000))]);
+    let mut child = Command::new(PROGRAM)
+        .args(["check", "--batch", "batch.jsonl"])
+        .current_dir(project.repo())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.contains("\"status\""), "{first}");
+    assert_ne!(child.wait().unwrap().code(), Some(0));
+}
