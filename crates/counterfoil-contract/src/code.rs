@@ -1,6 +1,8 @@
 //! The stable codes of violations, problems and warnings, and the page that explains each.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Declares an enum of stable codes, each with a title and a page `explain/<code>.md` beside the
 /// calling file.
@@ -157,6 +159,20 @@ impl Code {
 impl Serialize for Code {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
+    }
+}
+
+impl JsonSchema for Code {
+    fn schema_name() -> Cow<'static, str> {
+        "Code".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A stable code, which `counterfoil explain CODE` explains. `W` codes are warnings.",
+            "type": "string",
+            "pattern": "^[CW][0-9]{4}$",
+        })
     }
 }
 

@@ -16,11 +16,12 @@ use crate::render::prompt::frame_result;
 use crate::reporting::validate_value;
 use crate::schema::closed;
 use jsonschema::canonical::{self, CanonicalSchema, Containment};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// The direction of compatibility that is broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// Results of an old writer are no longer accepted.
@@ -30,7 +31,7 @@ pub enum Direction {
 }
 
 /// One incompatibility of the new version.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Break {
     /// The stable code of the incompatibility.
     pub code: Code,
@@ -46,7 +47,7 @@ pub struct Break {
 }
 
 /// The result of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The reference of the old contract.
     pub old: String,

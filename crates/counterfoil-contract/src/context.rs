@@ -2,6 +2,7 @@
 
 #[cfg(feature = "rules")]
 use crate::expr::{Field, ObjectType, Type};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 #[cfg(feature = "rules")]
 use serde_json::{Map, Value};
@@ -9,7 +10,7 @@ use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// What is known of the attempt whose result is read. What is not known is left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Context {
     /// The absolute paths of the workspace's folder: one, or several if it has several names.

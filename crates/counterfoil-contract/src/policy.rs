@@ -1,6 +1,7 @@
 //! The framing of a result and the policy: how strictly a text is read.
 
 use crate::context::Context;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::str::FromStr;
@@ -13,7 +14,17 @@ pub const READER_VERSION: u32 = 2;
 
 /// Where in the raw text the result is.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -54,7 +65,7 @@ impl FromStr for Framing {
 pub struct UnknownFraming(pub String);
 
 /// Whether the syntax of a result may be repaired.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RepairPolicy {
     /// Only strict JSON is accepted.
@@ -76,7 +87,7 @@ pub enum Several {
 }
 
 /// What happens to a result that the text cuts off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Truncated {
     /// It is rejected: nobody knows what is missing.

@@ -1,11 +1,12 @@
 //! Problems of a contract itself.
 
 use crate::code::Code;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
 
 /// One problem of a contract.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Problem {
     /// The stable code.
     pub code: Code,

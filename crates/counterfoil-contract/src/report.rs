@@ -5,6 +5,7 @@ use crate::code::Code;
 use crate::edit::{Edit, RepairKind};
 use crate::policy::Framing;
 use crate::source::{Source, Span};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -12,7 +13,7 @@ use strum::IntoStaticStr;
 
 /// Whether a text holds a result that satisfies the contract. A text without a result is not the
 /// same as an empty result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// A result was found and satisfies the contract.
@@ -24,7 +25,9 @@ pub enum Status {
 }
 
 /// The stage at which a text failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Stage {
@@ -46,7 +49,7 @@ impl Stage {
 }
 
 /// One violation of a contract or, with a `W` code, one warning.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Violation {
     /// The stable code.
     pub code: Code,
@@ -68,7 +71,7 @@ pub struct Violation {
 }
 
 /// An item of a list that was left out of `partial`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RejectedItem {
     /// The JSON pointer of the item.
     pub pointer: String,
@@ -110,7 +113,7 @@ impl SalvagedItems {
 }
 
 /// A repair of the syntax, as an edit of the raw text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repair {
     /// The kind of repair.
     pub kind: RepairKind,
@@ -121,7 +124,7 @@ pub struct Repair {
 }
 
 /// A value that was converted to the type that the schema requires.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coercion {
     /// The JSON pointer of the value.
     pub pointer: String,
@@ -132,7 +135,7 @@ pub struct Coercion {
 }
 
 /// How the value was extracted from the text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// The framing of the contract.
     pub framing: Framing,
@@ -159,7 +162,7 @@ pub struct Provenance {
 
 /// How many entries the lists of a report leave out. A list has at most a thousand entries and a
 /// megabyte of text; the numbers are exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LeftOut {
     /// Of the violations.
@@ -199,7 +202,7 @@ fn is_zero(number: &usize) -> bool {
 }
 
 /// The outcome of checking one text against one contract.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// The contract, as `id@version`.
     pub contract: String,

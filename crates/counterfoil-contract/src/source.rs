@@ -2,6 +2,7 @@
 //! range of the whole text, even when only a window of it is in memory.
 
 use crate::work;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
@@ -9,7 +10,7 @@ use std::ops::Range;
 /// A byte range of the raw text, with the line and column of its start.
 ///
 /// Lines and columns count from 1; columns count characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
     /// The first byte.
     pub start: usize,

@@ -19,14 +19,17 @@
 
 mod counting;
 mod stats;
+mod stats_report;
 mod subject;
 
 pub use stats::{ClaimFigures, Dimension, Group, Key, ReplyFigures, Stats, Tally};
+pub use stats_report::{GroupReport, Property, StatsReport};
 
 use crate::visits::{Visit, Visits};
 use counterfoil_agents::spec::AgentSpec;
 use counterfoil_contract::claim::{ClaimReport, Verdict};
 use counterfoil_flow::{AssignedAgent, AttemptOutcome, ChangedFiles, Event};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use subject::{Subject, subject};
@@ -35,7 +38,7 @@ use subject::{Subject, subject};
 const MAX_REASONS: usize = 10;
 
 /// A claim that was made in a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Entry {
     /// The path of the state: its name, or state, item key and inner state.
     pub path: Vec<String>,
@@ -91,7 +94,7 @@ impl Entry {
 /// last one counts; so it does over several visits if it is about the work tree or the same files.
 /// Claims of an attempt that was not accepted do not count once a later attempt of the same visit was
 /// accepted. Refuted claims that were corrected later are counted separately.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Totals {
     /// All claims of this count: those that stand, and those that were refuted and corrected.
     pub made: u64,
@@ -105,7 +108,7 @@ pub struct Totals {
     pub unverifiable: u64,
     /// Refuted claims that were corrected later: in a repair, a retry or another visit.
     pub corrected: u64,
-    /// Why claims could not be verified: different reasons, up to [`MAX_REASONS`].
+    /// Why claims could not be verified: different reasons, at most ten.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unverifiable_because: Vec<String>,
 }

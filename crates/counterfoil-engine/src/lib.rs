@@ -14,10 +14,12 @@ mod error;
 mod fs_files;
 pub mod journal;
 pub mod ledger;
+pub mod lists;
 mod observer;
 pub mod receipt;
 mod run_inputs;
 mod run_report;
+pub mod trouble;
 mod unheld_limits;
 pub mod visits;
 

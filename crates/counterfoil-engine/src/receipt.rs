@@ -13,8 +13,10 @@ use crate::run_report::{Attempt, RunReport};
 use counterfoil_contract::Definition;
 use counterfoil_contract::claim::ClaimKind;
 use counterfoil_flow::{
-    AssignedAgent, BuiltinStep, Cause, ChangedFiles, CheckReport, CheckStatus, RunState, Usage,
+    AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, CheckReport, CheckStatus,
+    RunState, Usage,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -23,7 +25,7 @@ use std::collections::BTreeMap;
 pub const VERSION: u32 = 1;
 
 /// The receipt of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Receipt {
     /// The version of its form.
     pub receipt: u32,
@@ -67,8 +69,21 @@ pub struct Receipt {
     pub journal: EventChain,
 }
 
+/// The receipt of a run as it is handed out: redacted, and with its digest and seal.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SealedReceipt {
+    /// The receipt, without secrets.
+    #[serde(flatten)]
+    #[schemars(with = "Receipt")]
+    pub content: Map<String, Value>,
+    /// The seal, made with the key of the journal; null without a key.
+    pub seal: Option<String>,
+    /// The SHA-256 digest of everything but itself and the seal.
+    pub sha256: String,
+}
+
 /// What was asked of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Asked {
     /// The inputs, such as the task.
     pub inputs: Map<String, Value>,
@@ -79,7 +94,7 @@ pub struct Asked {
 }
 
 /// An attempt, a command or a built-in step of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReceiptStep {
     /// The path of the state.
     pub path: Vec<String>,
@@ -90,6 +105,7 @@ pub struct ReceiptStep {
     /// The contract of the result.
     pub contract: Option<String>,
     /// The outcome; none while the attempt runs.
+    #[schemars(with = "Option<AttemptOutcome>")]
     pub outcome: Option<String>,
     /// The reason for the outcome, as text.
     pub reason: String,
@@ -108,7 +124,7 @@ pub struct ReceiptStep {
 }
 
 /// A check that was run in a step, or that a claim names.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct ReceiptCheck {
     /// Its name in the configuration of the project; the command itself for one without a name.
     pub name: String,
@@ -123,7 +139,7 @@ pub struct ReceiptCheck {
 }
 
 /// A commit that a run made.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ReceiptCommit {
     /// Its hash.
     pub commit: String,
@@ -134,7 +150,7 @@ pub struct ReceiptCommit {
 }
 
 /// What a run changed.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct ReceiptChanges {
     /// The files that the steps of the run changed, as they were observed.
     pub files: Vec<String>,

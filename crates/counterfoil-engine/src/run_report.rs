@@ -2,17 +2,19 @@
 
 use crate::ledger::{Ledger, Totals};
 use crate::visits::{Visit, Visits};
+use counterfoil_contract::Violation;
 use counterfoil_contract::claim::{ClaimReport, Verdict};
 use counterfoil_flow::{
-    BuiltinStep, Cause, ChangedFiles, CheckReport, Event, Form, Outcome, Reopened, Reply, RunState,
-    TransitionTaken, Usage,
+    AttemptOutcome, BuiltinStep, Cause, ChangedFiles, CheckReport, Event, Form, Outcome, Reopened,
+    Reply, RunState, TransitionTaken, Usage,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// The report of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunReport {
     /// The run's id.
     pub run: String,
@@ -63,7 +65,7 @@ pub struct RunReport {
 }
 
 /// The reopening of a run that had ended.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Reopening {
     /// The time, in milliseconds since 1970.
     pub at: i64,
@@ -94,7 +96,7 @@ impl Reopening {
 }
 
 /// An agent session, a command or a built-in step.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Attempt {
     /// The path of the state: its name, or state, item key and inner state.
     pub path: Vec<String>,
@@ -113,12 +115,14 @@ pub struct Attempt {
     /// The number of the attempt in the visit, from 1.
     pub attempt: u32,
     /// The outcome; none while the attempt runs.
+    #[schemars(with = "Option<AttemptOutcome>")]
     pub outcome: Option<String>,
     /// The contract of the result.
     pub contract: Option<String>,
     /// The accepted result.
     pub value: Option<Value>,
     /// The violations of the last reply.
+    #[schemars(with = "Vec<Violation>")]
     pub violations: Vec<Value>,
     /// The verified claims of the last reply.
     pub claims: Vec<ClaimReport>,
@@ -152,7 +156,7 @@ impl Attempt {
 }
 
 /// An open question.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Question {
     /// The question's id.
     pub id: String,
@@ -167,7 +171,8 @@ pub struct Question {
 }
 
 /// A transition that was taken.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Transition")]
 pub struct Step {
     /// The time of the transition, in milliseconds since 1970.
     pub at: i64,

@@ -18,6 +18,7 @@ pub use started::{Resumed, Started};
 
 use crate::workflow::{End, FailureKind, Form};
 use counterfoil_contract::claim::ClaimReport;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ pub(crate) const CONTINUES_WITHOUT_RESULT: u32 = 3;
 
 /// An event of a run. The form is `{"kind": {…}}`: with an internal tag, serde would buffer the
 /// fields, and numbers of arbitrary precision do not survive buffering.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
     /// The run started.
@@ -172,7 +173,8 @@ pub enum Event {
         /// The parent frame; none for the run itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<String>,
-        /// The machine that it runs; for an item that runs an agent, the machine of its parent.
+        /// The sub-workflow that it runs, empty for the workflow itself; for an item that runs an
+        /// agent, that of its parent.
         machine: String,
         /// The key of the item.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -328,7 +330,7 @@ pub enum Event {
         cause: Option<Cause>,
         /// The reason, as text.
         reason: String,
-        /// The state of the main machine.
+        /// The state of the main workflow.
         state: String,
         /// The exit code that the end state asks for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -376,7 +378,7 @@ impl Event {
 }
 
 /// The program that is assigned to an agent of the workflow.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AssignedAgent {
     /// The specification as the user wrote it.
     pub spec: String,
@@ -395,7 +397,7 @@ pub struct AssignedAgent {
 
 /// How often and how long an agent's step waits for its service. What is not set is as the workflow
 /// or the engine has it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RetryRule {
     /// The number of retries.
@@ -410,7 +412,7 @@ pub struct RetryRule {
 }
 
 /// How long a workspace is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkspaceLifetime {
     /// For one state, including its retries. It is not reused after an attempt was lost.
@@ -420,7 +422,7 @@ pub enum WorkspaceLifetime {
 }
 
 /// A question that was asked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AskedQuestion {
     /// The id, unique while the question is open.
     pub id: String,
@@ -436,7 +438,7 @@ pub struct AskedQuestion {
 }
 
 /// An item of a fan-out that is about to start.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedItem {
     /// Its key.
     pub key: String,
@@ -451,7 +453,7 @@ pub struct PlannedItem {
 }
 
 /// A transition that was taken, and the reason for it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TransitionTaken {
     /// The frame.
     pub frame: String,

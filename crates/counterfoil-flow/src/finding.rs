@@ -2,6 +2,7 @@
 
 use counterfoil_contract::Span;
 use counterfoil_contract::diagnostic::{self, Note, Style};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -46,14 +47,15 @@ counterfoil_contract::codes! {
 }
 
 /// A problem in a workflow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
     /// The stable code.
     #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String", regex(pattern = "^F[0-9]{4}$"))]
     pub code: Code,
     /// The file that contains the problem.
     pub file: String,
-    /// The position in the file; `None` if the finding concerns the whole file.
+    /// The position in the file; none if the finding concerns the whole file.
     pub span: Option<Span>,
     /// The description of the problem.
     pub message: String,

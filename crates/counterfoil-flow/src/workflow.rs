@@ -20,6 +20,7 @@ use crate::bundle::Bundle;
 use crate::template::Template;
 use counterfoil_contract::Contract;
 use counterfoil_contract::expr::{Expression, Type};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -200,7 +201,7 @@ pub enum Access {
 }
 
 /// The budget of a run or an attempt.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
     /// The sum of input and output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]

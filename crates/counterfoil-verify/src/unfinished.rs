@@ -12,6 +12,7 @@ mod placeholders;
 use crate::inventory::parse::{self, Deadline, Language, line_number, node_text, walk};
 use crate::inventory::{self, TestState};
 use counterfoil_contract::text::{display_path, escape_control};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt;
@@ -23,7 +24,9 @@ use tree_sitter::Node;
 const MAX_QUOTED: usize = 80;
 
 /// What is unfinished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, IntoStaticStr)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, IntoStaticStr, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum UnfinishedKind {
@@ -49,7 +52,7 @@ impl UnfinishedKind {
 }
 
 /// A place where work was left unfinished.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Unfinished {
     /// The file, relative to the folder.
     pub file: PathBuf,

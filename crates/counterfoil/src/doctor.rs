@@ -10,11 +10,12 @@ mod probe;
 pub(crate) use diagnose::diagnose;
 pub(crate) use probe::probe;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// The result of `counterfoil doctor`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Diagnosis {
     /// Whether no finding is a failure.
     pub(crate) ok: bool,
@@ -24,7 +25,7 @@ pub(crate) struct Diagnosis {
     pub(crate) findings: Vec<Finding>,
     /// The supported agent programs.
     pub(crate) programs: Vec<Program>,
-    /// The checks of the project, which agents with our tools can run.
+    /// The checks of the project, which agents can run through the MCP server.
     pub(crate) checks: Vec<String>,
     /// The checks that passed.
     #[serde(rename = "fine")]
@@ -32,7 +33,7 @@ pub(crate) struct Diagnosis {
 }
 
 /// A problem of the setup.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Finding {
     /// The severity.
     pub(crate) level: Level,
@@ -45,7 +46,7 @@ pub(crate) struct Finding {
 }
 
 /// The severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Level {
     /// Something that the project needs does not work.
@@ -55,7 +56,7 @@ pub(crate) enum Level {
 }
 
 /// A supported agent program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Program {
     /// The name of the program, as used in agent specs.
     pub(crate) name: String,
@@ -90,15 +91,17 @@ impl Program {
 }
 
 /// What the agents of a program may do, by their access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct Permissions {
+    /// Agents that must not write files.
     pub(crate) read_only: &'static str,
+    /// Agents that may write files.
     pub(crate) workspace_write: &'static str,
 }
 
 /// The state of an agent program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum State {
     /// Installed in a tested version.

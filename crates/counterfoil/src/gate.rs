@@ -2,11 +2,12 @@
 //! decision.
 
 use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Verdict};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// A claim, and whether it makes the job fail.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct GatedClaim {
     #[serde(flatten)]
     pub(crate) claim: ClaimReport,

@@ -3,12 +3,15 @@
 //!
 //! A log of JSON lines consists of nothing else: what is said to people is a line of it, too.
 
+pub(crate) mod line;
+
 use crate::cli::LogFormat;
 use crate::{input, output};
 use counterfoil_agents::redact::{PatternError, RedactionLevel, Redactor};
 use counterfoil_contract::text::{Form, neutralize};
 use counterfoil_engine::config::Config;
-use serde_json::{Map, Value, json};
+use line::{LogFields, LogLine};
+use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -114,12 +117,15 @@ fn text_line(event: &str) -> String {
 
 /// A message for people as a line of JSON.
 fn message_line(text: &str) -> String {
-    let mut line = Map::new();
-    line.insert("timestamp".to_owned(), json!(jiff::Timestamp::now().to_string()));
-    line.insert("level".to_owned(), json!(level(text)));
-    line.insert("fields".to_owned(), json!({"message": redacted(text.trim_end())}));
-    line.insert("target".to_owned(), json!("counterfoil::message"));
-    neutralize(&Value::Object(line).to_string(), Form::Json).into_owned() + "\n"
+    let line = LogLine {
+        timestamp: jiff::Timestamp::now().to_string(),
+        level: level(text),
+        fields: LogFields { message: redacted(text.trim_end()), ..LogFields::default() },
+        target: "counterfoil::message",
+        span: None,
+    };
+    let line = serde_json::to_string(&line).unwrap_or_default();
+    neutralize(&line, Form::Json).into_owned() + "\n"
 }
 
 /// The level of a message for people, by the word that it begins with.
@@ -134,6 +140,7 @@ fn level(text: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn an_event_names_the_agent_of_its_attempt_and_nothing_empty() {

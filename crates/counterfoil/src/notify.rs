@@ -2,8 +2,9 @@
 
 use counterfoil_agents::agent::AgentProgress;
 use counterfoil_engine::RunObserver;
-use counterfoil_flow::{Event, RunState};
-use serde_json::{Value, json};
+use counterfoil_flow::{Event, Form, RunState};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,54 @@ const TICK: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The word for a notification of the desktop, instead of a command.
 const DESKTOP: &str = "desktop";
+
+/// What the program is told, as a line of JSON.
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub(crate) enum Notification<'a> {
+    /// A run ended.
+    End {
+        /// The run's id.
+        run: &'a str,
+        /// The message for people.
+        text: &'a str,
+        /// The outcome of the run.
+        outcome: &'a str,
+        /// The reason for the outcome, as text.
+        reason: &'a str,
+    },
+    /// A run asks a question.
+    Question {
+        /// The run's id.
+        run: &'a str,
+        /// The text of the question.
+        text: &'a str,
+        /// The question's id.
+        question: &'a str,
+        /// The form that an answer must have.
+        form: &'a Form,
+    },
+    /// A run gives no sign of life.
+    Stall {
+        /// The run's id.
+        run: &'a str,
+        /// The message for people.
+        text: &'a str,
+        /// The time since the last sign of life, in seconds.
+        silent_seconds: u64,
+    },
+}
+
+impl Notification<'_> {
+    /// The event, the run and the message, for the environment of the program.
+    fn parts(&self) -> (&'static str, &str, &str) {
+        match self {
+            Self::End { run, text, .. } => ("end", run, text),
+            Self::Question { run, text, .. } => ("question", run, text),
+            Self::Stall { run, text, .. } => ("stall", run, text),
+        }
+    }
+}
 
 /// Tells a program of what somebody waits for.
 pub(crate) struct Notifier {
@@ -59,8 +108,13 @@ impl Notifier {
         if silent >= STALL && !self.stalled.swap(true, Ordering::Relaxed) {
             let minutes = silent.as_secs() / 60;
             let text = format!("no sign of life for {minutes} minutes");
-            self.tell("stall", &text, &json!({ "silent_seconds": silent.as_secs() }));
+            let (run, silent_seconds) = (self.run(), silent.as_secs());
+            self.tell(&Notification::Stall { run: &run, text: &text, silent_seconds });
         }
+    }
+
+    fn run(&self) -> String {
+        lock(&self.run).clone()
     }
 
     fn sign(&self) {
@@ -68,17 +122,14 @@ impl Notifier {
         self.stalled.store(false, Ordering::Relaxed);
     }
 
-    /// Starts the program with an event. It does not wait for it.
-    fn tell(&self, event: &str, text: &str, details: &Value) {
-        let run = lock(&self.run).clone();
-        let mut message = json!({ "event": event, "run": run, "text": text });
-        if let (Some(message), Some(details)) = (message.as_object_mut(), details.as_object()) {
-            message.extend(details.clone());
-        }
+    /// Starts the program with a message. It does not wait for it.
+    fn tell(&self, message: &Notification<'_>) {
+        let Ok(line) = serde_json::to_string(message) else { return };
+        let (event, run, text) = message.parts();
         let mut command = program(&self.command, text);
         command
             .env("COUNTERFOIL_EVENT", event)
-            .env("COUNTERFOIL_RUN", &run)
+            .env("COUNTERFOIL_RUN", run)
             .env("COUNTERFOIL_TEXT", text.replace('\0', ""))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -86,7 +137,7 @@ impl Notifier {
         let failed = self.failed.clone();
         let thread = std::thread::spawn(move || {
             // Nobody depends on the program: a run is not stopped because it cannot be started.
-            let problem = match run_to_end(&mut command, &format!("{message}\n")) {
+            let problem = match run_to_end(&mut command, &format!("{line}\n")) {
                 Ok(status) if status.success() => return,
                 Ok(status) => status.to_string(),
                 Err(error) => error.to_string(),
@@ -102,12 +153,9 @@ impl Notifier {
     /// nobody was notified, if the program failed or has not ended.
     pub(crate) fn end(&self, outcome: &str, reason: &str) -> Option<String> {
         if outcome != "waiting" {
-            let text = format!("{outcome}: {reason}");
-            self.tell(
-                "end",
-                text.trim_end_matches(": "),
-                &json!({ "outcome": outcome, "reason": reason }),
-            );
+            let (run, text) = (self.run(), format!("{outcome}: {reason}"));
+            let text = text.trim_end_matches(": ");
+            self.tell(&Notification::End { run: &run, text, outcome, reason });
         }
         let began = Instant::now();
         let mut is_over = true;
@@ -160,8 +208,12 @@ impl RunObserver for Notifier {
         lock(&self.run).clone_from(&run.run);
         if let Event::Asked { questions, .. } = event {
             for question in questions {
-                let details = json!({ "question": question.id, "form": question.form });
-                self.tell("question", &question.question, &details);
+                self.tell(&Notification::Question {
+                    run: &run.run,
+                    text: &question.question,
+                    question: &question.id,
+                    form: &question.form,
+                });
             }
         }
     }

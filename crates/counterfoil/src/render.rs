@@ -34,7 +34,7 @@ pub(crate) use clean::cleaned;
 pub(crate) use event_lines::{EventFormatter, OutputMode};
 pub(crate) use overview::Overview;
 pub(crate) use pulse::Pulse;
-pub(crate) use run_list::{run_list, run_outcome};
+pub(crate) use run_list::run_list;
 pub(crate) use run_summary::{
     Ending, location_flags, question_prompt, questions, trouble, unended_processes,
 };

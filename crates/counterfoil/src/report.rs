@@ -1,7 +1,9 @@
 //! Reports of commands that have no report type in a library: a command fills them, `render`
 //! prints them, and most are also the JSON output.
 
+pub(crate) mod check;
 pub(crate) mod clean;
+pub(crate) mod contract;
 pub(crate) mod demo;
 pub(crate) mod lint;
 pub(crate) mod overview;
@@ -10,3 +12,4 @@ pub(crate) mod project_checks;
 pub(crate) mod receipt;
 pub(crate) mod replay;
 pub(crate) mod run;
+pub(crate) mod step;

@@ -1,6 +1,7 @@
 //! Compares two results of the same attempt, field by field.
 
 use super::{Attempt, RecordedOutcome};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 const MAX_DIFFERENCES: usize = 50;
 
 /// A difference between a recorded and a replayed attempt.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// What differs: outcome, contract, value, violations or usage; status, codes, channel, denied
     /// or text of a reply.

@@ -1,13 +1,25 @@
 //! The report about a verified claim: claimed, observed, verdict, evidence.
 
 use super::{ClaimKind, ClaimPolicy};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use strum::IntoStaticStr;
 
 /// The outcome of verifying a claim.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    IntoStaticStr,
+    JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -33,7 +45,7 @@ impl Verdict {
 }
 
 /// The report about one verified claim.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimReport {
     /// The name of the claim, as guards write it.
     pub claim: String,
@@ -89,7 +101,7 @@ impl ClaimReport {
 }
 
 /// One piece of evidence for a verdict.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The kind of evidence: `diff`, `command`, `file`, `commit`, `list`, `report`, `note`.
     pub kind: String,

@@ -7,12 +7,13 @@
 use super::{Ledger, program_name};
 use counterfoil_contract::claim::Verdict;
 use counterfoil_flow::{AssignedAgent, AttemptOutcome, Event, Reply};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// A property by which figures are grouped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dimension {
     /// The contract, with its version.

@@ -1,6 +1,7 @@
 //! Digests that everybody can compute: of the events of a run, and of a receipt.
 
 use crate::journal::StoredEvent;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -12,7 +13,7 @@ const ORIGIN: &[u8] = b"counterfoil receipt 1";
 const UNCOVERED: [&str; 2] = ["sha256", "seal"];
 
 /// The events of a run by their hashes. Each link covers the one before it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventChain {
     /// The hash of the workflow with its contracts.
     pub bundle: String,
@@ -23,7 +24,7 @@ pub struct EventChain {
 }
 
 /// An event in the chain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// The sequence number in the run, from 1 without gaps.
     pub seq: u64,

@@ -2,15 +2,16 @@
 
 use super::CheckReport;
 use crate::workflow::FailureKind;
-use counterfoil_contract::Context;
 use counterfoil_contract::claim::ClaimReport;
+use counterfoil_contract::{Context, Violation};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use strum::IntoStaticStr;
 
 /// The end of an attempt.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
     /// The attempt.
     pub attempt: String,
@@ -27,6 +28,7 @@ pub struct Ended {
     pub reason: String,
     /// The violations of the last reply.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<Violation>")]
     pub violations: Vec<Value>,
     /// The verdicts on its claims.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -78,7 +80,7 @@ impl Ended {
 }
 
 /// An item of a list in a result that was rejected.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RejectedPart {
     /// The JSON pointer of the item in its reply.
     pub at: String,
@@ -90,7 +92,7 @@ pub struct RejectedPart {
 
 /// The files that an attempt changed in its workspace. Long lists are truncated; `total` counts
 /// all files.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedFiles {
     /// New files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -112,7 +114,7 @@ pub struct ChangedFiles {
 }
 
 /// The outcome of an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum AttemptOutcome {
@@ -161,7 +163,7 @@ impl AttemptOutcome {
 }
 
 /// A reply of an agent.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reply {
     /// The transcript file with everything that was received.
     pub transcript: String,
@@ -226,7 +228,9 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// The channel by which a result is returned.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Channel {
@@ -253,7 +257,7 @@ impl Channel {
 }
 
 /// What an attempt or a run consumed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Input tokens.
     pub input_tokens: u64,

@@ -1,6 +1,7 @@
 //! Built-in steps as events record them.
 
 use counterfoil_contract::text::{Form, neutralize};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -8,7 +9,7 @@ use std::fmt;
 const MAX_LENGTH: usize = 100;
 
 /// A step that the engine performs itself, without an agent or a command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BuiltinStep {
     /// Reads this file.

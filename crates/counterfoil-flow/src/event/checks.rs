@@ -1,11 +1,12 @@
 //! The project's checks as events record them: how they were configured, and what came of them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use strum::IntoStaticStr;
 
 /// The checks of a project as they were configured before a step.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedChecks {
     /// The checks that are configured, by name. One that is not here is not configured.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -26,7 +27,7 @@ impl PlannedChecks {
 }
 
 /// How a check is run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckDefinition {
     /// The command.
     pub run: CheckProgram,
@@ -38,7 +39,7 @@ pub struct CheckDefinition {
 }
 
 /// The command of a check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckProgram {
     /// A command line for `sh -c`.
@@ -48,7 +49,9 @@ pub enum CheckProgram {
 }
 
 /// What came of a check.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum CheckStatus {
@@ -72,7 +75,7 @@ impl CheckStatus {
 }
 
 /// The outcome of a check.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckReport {
     /// The status.
     pub status: CheckStatus,

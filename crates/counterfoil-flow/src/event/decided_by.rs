@@ -1,5 +1,6 @@
 //! Who decided something about a run, and from where.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A person or program that decided something about a run: answered, cancelled or reopened it.
@@ -19,7 +20,7 @@ impl From<&str> for DecidedBy {
 
 /// The process that recorded a decision, as the operating system knows it. The name beside it is
 /// what the person's environment says; this is not.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
     /// The account that the process ran as.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -2,12 +2,13 @@
 
 use super::{AssignedAgent, Origin, Outcome};
 use crate::workflow::Budget;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// What a person changes when a run is taken up again.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Changes {
     /// The parts of the budget that change, as totals of the whole run.
     #[serde(default, skip_serializing_if = "is_unlimited")]
@@ -35,7 +36,7 @@ fn is_unlimited(budget: &Budget) -> bool {
 }
 
 /// A run that had ended was reopened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reopened {
     /// The person or program that reopened it.
     pub by: String,
@@ -47,7 +48,7 @@ pub struct Reopened {
     /// Why it had ended, as text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The state of the main machine in which it continues.
+    /// The state of the main workflow in which it continues.
     pub state: String,
     /// What changes from here on.
     #[serde(default, skip_serializing_if = "Changes::is_empty")]

@@ -2,12 +2,13 @@
 
 use super::{AssignedAgent, Changes, Origin};
 use crate::workflow::Budget;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// The facts with which a run starts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Started {
     /// The id of the run.
     pub run: String,
@@ -44,7 +45,7 @@ pub struct Started {
 }
 
 /// How a run was resumed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resumed {
     /// The person or program that resumed it.
     pub by: String,

@@ -1,6 +1,7 @@
 //! Questions for people, and the form of their answers.
 
 use crate::template::Template;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A question to a person.
@@ -17,7 +18,7 @@ pub struct Question {
 }
 
 /// The form that an answer must have.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// One of these texts.

@@ -4,53 +4,17 @@
 
 use crate::cli::CheckArgs;
 use crate::exit::Exit;
+use crate::report::check::{BatchError, BatchInput, BatchOutput};
 use crate::{input, output};
 use anyhow::{Context, Result, bail};
-use counterfoil_contract::policy::{Coerce, RepairPolicy, Truncated};
+use counterfoil_contract::policy::Coerce;
 use counterfoil_contract::text::{display_path, pluralize};
 use counterfoil_contract::{Contract, Framing, Policy, Registry, Report, Status};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// A line of the input.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line {
-    #[serde(default)]
-    id: Value,
-    contract: Option<String>,
-    schema: Option<Value>,
-    text: String,
-    framing: Option<Framing>,
-    repair: Option<RepairPolicy>,
-    truncated: Option<Truncated>,
-    coerce: Option<bool>,
-    strict: Option<bool>,
-}
-
-/// The result for a line that was checked.
-#[derive(Serialize)]
-struct Checked<'r> {
-    id: &'r Value,
-    #[serde(flatten)]
-    report: &'r Report,
-}
-
-/// The result for a line that could not be checked.
-#[derive(Serialize)]
-struct Failed<'r> {
-    id: Value,
-    status: &'static str,
-    /// The file, if there are several.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<&'r str>,
-    line: usize,
-    message: &'r str,
-}
 
 /// The registry, and the contracts compiled from schemas.
 struct Contracts {
@@ -181,10 +145,10 @@ fn answer_lines(
             check_line(&bytes, args, contracts)
         };
         let text = match &result {
-            Ok((id, report)) => serde_json::to_string(&Checked { id, report })?,
-            Err((id, message)) => serde_json::to_string(&Failed {
-                id: id.clone(),
-                status: "error",
+            Ok((id, report)) => serde_json::to_string(&BatchOutput::Checked { id, report })?,
+            Err((id, message)) => serde_json::to_string(&BatchOutput::NotUnderstood {
+                id,
+                status: BatchError::Error,
                 file: file.as_deref(),
                 line: number,
                 message,
@@ -229,7 +193,7 @@ fn check_line(
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err((Value::Null, "the line is not a JSON object".to_owned()));
     }
-    let line: Line = serde_json::from_slice(bytes).map_err(|error| {
+    let line: BatchInput = serde_json::from_slice(bytes).map_err(|error| {
         // Report the id even if the rest of the line is invalid.
         let id = serde_json::from_str::<Value>(&String::from_utf8_lossy(bytes))
             .ok()
@@ -279,7 +243,7 @@ fn check_line(
 }
 
 impl Contracts {
-    fn by_schema(&mut self, line: &Line, schema: &Value) -> Result<Arc<Contract>, String> {
+    fn by_schema(&mut self, line: &BatchInput, schema: &Value) -> Result<Arc<Contract>, String> {
         let policy = Policy {
             repair: line.repair.unwrap_or_default(),
             truncated: line.truncated.unwrap_or_default(),

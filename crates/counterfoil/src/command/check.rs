@@ -2,12 +2,12 @@
 
 use crate::cli::{AttemptArgs, CheckArgs, Format};
 use crate::exit::Exit;
+use crate::report::check::CheckReport;
 use crate::{input, output, render, terminal};
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::policy::Coerce;
 use counterfoil_contract::shown::Shown;
 use counterfoil_contract::{Contract, Framing, Policy, Report, diagnostic};
-use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -140,20 +140,12 @@ fn print_reports(format: Format, reports: &[(String, Report)]) -> Result<()> {
         Format::Json | Format::Github | Format::Human => {
             let mut lines = String::new();
             for (file, report) in named() {
-                lines.push_str(&serde_json::to_string(&NamedReport { file, report })?);
+                lines.push_str(&serde_json::to_string(&CheckReport { file: Some(file), report })?);
                 lines.push('\n');
             }
             output::write_json_lines(&lines)
         }
     }
-}
-
-/// The report on one of several texts.
-#[derive(Serialize)]
-struct NamedReport<'a> {
-    file: &'a str,
-    #[serde(flatten)]
-    report: &'a Report,
 }
 
 /// Prints a report in a format.

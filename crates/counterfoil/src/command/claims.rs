@@ -22,7 +22,7 @@ fn stats(args: &StatsArgs) -> Result<Exit> {
     let (tally, if_empty) = count_claims(&state, args, &by)?;
     match args.format {
         StatsFormat::Json => {
-            output::write_json(&render::stats::json(&tally, &by))?;
+            output::write_json(&tally.report(&by))?;
         }
         StatsFormat::Csv => output::write_stdout(&render::stats::csv(&tally, &by)?)?,
         StatsFormat::Human if tally.groups.is_empty() => {

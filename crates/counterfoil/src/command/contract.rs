@@ -2,7 +2,8 @@
 
 use crate::cli::{ContractCommand, LintFormat, ListFormat, ShowFormat};
 use crate::exit::Exit;
-use crate::report::lint::LintFinding;
+use crate::report::contract::ContractListItem;
+use crate::report::lint::{ContractLint, LintFinding, LintedContract};
 use crate::{input, output, render};
 use anyhow::{Result, anyhow};
 use counterfoil_contract::compat::{self, Comparison, Direction};
@@ -10,7 +11,6 @@ use counterfoil_contract::load::is_contract_text;
 use counterfoil_contract::render::{markdown, vendor};
 use counterfoil_contract::text::{display_path, is_unsafe};
 use counterfoil_contract::{Contract, LoadError, Registry};
-use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -62,15 +62,8 @@ fn list(registry: &Registry, format: ListFormat) -> Result<Exit> {
     let entries: Vec<_> =
         registry.iter().map(counterfoil_contract::registry::Entry::definition).collect();
     if format == ListFormat::Json {
-        let rows: Vec<Value> = entries
-            .iter()
-            .map(|entry| {
-                json!({
-                    "id": entry.contract, "version": entry.version, "framing": entry.framing, "agent": entry.agent,
-                    "summary": entry.summary, "aliases": entry.aliases, "deprecated": entry.deprecated,
-                })
-            })
-            .collect();
+        let rows: Vec<ContractListItem<'_>> =
+            entries.iter().map(|entry| ContractListItem::from(*entry)).collect();
         output::write_json(&rows)?;
         return Ok(Exit::Success);
     }
@@ -155,6 +148,16 @@ struct Linted {
     result: Result<Contract, LoadError>,
 }
 
+impl Linted {
+    fn report(self) -> LintedContract {
+        let (contract, problems) = match self.result {
+            Ok(contract) => (Some(contract.reference().to_owned()), Vec::new()),
+            Err(error) => (None, error.problems),
+        };
+        LintedContract { file: self.file, ok: contract.is_some(), contract, problems }
+    }
+}
+
 fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
     let mut registry = Registry::new();
     let mut linted = Vec::new();
@@ -189,18 +192,8 @@ fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
             }
         }
         LintFormat::Json => {
-            let contracts: Vec<Value> = linted
-                .iter()
-                .map(|Linted { file, result }| {
-                    let problems = result.as_ref().err().map_or(&[][..], |error| &error.problems);
-                    json!({
-                        "file": file, "ok": result.is_ok(),
-                        "contract": result.as_ref().ok().map(Contract::reference),
-                        "problems": problems,
-                    })
-                })
-                .collect();
-            output::write_json(&json!({"ok": good, "contracts": contracts}))?;
+            let contracts = linted.into_iter().map(Linted::report).collect();
+            output::write_json(&ContractLint { ok: good, contracts })?;
         }
         LintFormat::Sarif => output::write_json(&render::sarif::lint(&findings()))?,
         LintFormat::Github => output::write_stdout(&render::github::lint(&findings()))?,

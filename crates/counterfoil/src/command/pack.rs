@@ -3,7 +3,9 @@
 use crate::cli::{ListFormat, PackCommand};
 use crate::exit::Exit;
 use crate::render;
-use crate::report::pack::{AgentReport, InputReport, MachineStates, PackReport, WorkflowReport};
+use crate::report::pack::{
+    AgentReport, InputReport, MachineStates, PackListItem, PackReport, WorkflowReport,
+};
 use crate::report::project_checks;
 use crate::source::{self, Source};
 use crate::{output, unpack};
@@ -11,7 +13,6 @@ use anyhow::{Context, Result};
 use counterfoil_contract::text::display_path;
 use counterfoil_flow::{Access, Machine, Workflow};
 use counterfoil_packs::Pack;
-use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -28,18 +29,11 @@ fn list(format: ListFormat) -> Result<Exit> {
         counterfoil_packs::packs().iter().map(page).collect::<Result<_>>()?;
     match format {
         ListFormat::Human => output::write_stdout(&render::pack::list(&pages)),
-        ListFormat::Json => output::write_json(&pages.iter().map(row).collect::<Vec<Value>>()),
+        ListFormat::Json => {
+            output::write_json(&pages.iter().map(PackListItem::from).collect::<Vec<_>>())
+        }
     }?;
     Ok(Exit::Success)
-}
-
-/// A pack as an entry of the JSON list.
-fn row(page: &PackReport) -> Value {
-    let workflows: Vec<&str> = page.workflows.iter().map(|sheet| sheet.name.as_str()).collect();
-    let inputs = page.workflows.first().map(|sheet| &sheet.inputs);
-    json!({
-        "name": page.name, "summary": page.summary, "workflows": workflows, "agents": page.agents(), "inputs": inputs,
-    })
 }
 
 fn show(pack: &'static Pack, format: ListFormat) -> Result<Exit> {

@@ -10,10 +10,10 @@ use anyhow::{Context, Result};
 use counterfoil_agents::redact::{RedactionLevel, Redactor};
 use counterfoil_contract::text::{Form, display_path, neutralize};
 use counterfoil_engine::Engine;
-use counterfoil_engine::receipt::{EventChain, Receipt, content_digest};
+use counterfoil_engine::receipt::{EventChain, Receipt, SealedReceipt, content_digest};
 use counterfoil_flow::Bundle;
 use counterfoil_workspace::atomic_write;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -62,11 +62,11 @@ fn document(engine: &Engine, state: &Path, location: &StateLocation, run: &str) 
     let mut redactor = super::export::redactor(location, Path::new(&run_state.repo))?;
     let mut document = redacted(receipt, &mut redactor)?;
     // The digests are no secrets, and must not be taken for any.
-    document["journal"] = serde_json::to_value(&chain)?;
-    let digest = content_digest(&document);
-    document["seal"] = json!(engine.journal().seal(run, digest.as_bytes()));
-    document["sha256"] = json!(digest);
-    Ok(document)
+    document.insert("journal".to_owned(), serde_json::to_value(&chain)?);
+    let content = Value::Object(document.clone());
+    let sha256 = content_digest(&content);
+    let seal = engine.journal().seal(run, sha256.as_bytes());
+    Ok(serde_json::to_value(SealedReceipt { content: document, seal, sha256 })?)
 }
 
 /// The chain of the events in the journal, whose own digests are checked.
@@ -82,7 +82,7 @@ fn chain(engine: &Engine, run: &str) -> Result<EventChain> {
 
 /// A receipt without secrets. All of it is read first, so that a secret that is recognised in one
 /// place is redacted in all.
-fn redacted(mut receipt: Receipt, redactor: &mut Redactor) -> Result<Value> {
+fn redacted(mut receipt: Receipt, redactor: &mut Redactor) -> Result<Map<String, Value>> {
     receipt.redacted = true;
     let all = serde_json::to_vec(&receipt)?;
     redactor.learn(&all);

@@ -5,7 +5,7 @@ mod find;
 
 use crate::cli::{ReplayArgs, RunFormat};
 use crate::exit::Exit;
-use crate::report::replay::{Comparison, ReplayCounts, ReplayReport};
+use crate::report::replay::{Comparison, ReplayCounts, ReplayReport, ReplayResults};
 use crate::{input, output, render};
 use anyhow::{Result, anyhow, bail};
 use case::{Case, NewOutcome};
@@ -14,7 +14,6 @@ use counterfoil_agents::recording::{Attempt, ReplayedReply, differences, replay_
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::display_path;
 use counterfoil_contract::{Contract, Definition, Registry};
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -82,8 +81,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
             output::write_stdout(&render::replay::results(&all, &counts, output::stdout_style()))?;
         }
         RunFormat::Json => {
-            let object = json!({"summary": counts, "replayed": all});
-            output::write_json(&object)?;
+            output::write_json(&ReplayResults { summary: counts, replayed: &all })?;
         }
         RunFormat::Junit => output::write_xml(&render::junit::replay(&all)?)?,
         RunFormat::Github => output::write_stdout(&render::github::replay(&all))?,

@@ -7,8 +7,8 @@ use crate::{output, person, render, state_folder};
 use anyhow::{Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
+use counterfoil_engine::lists::{OpenQuestions, RunListItem};
 use counterfoil_engine::{CancelOutcome, Engine};
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub(super) fn open_read_only(location: &StateLocation) -> Result<Engine> {
 pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
     let Some(engine) = open_if_any(&args.location)? else {
         if args.format == ListFormat::Json {
-            output::write_json(&Vec::<Value>::new())?;
+            output::write_json(&Vec::<RunListItem>::new())?;
         }
         return Ok(Exit::Success);
     };
@@ -51,33 +51,8 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
             output::write_stdout(&render::run_list(&runs, &reopened))?;
         }
         ListFormat::Json => {
-            let runs: Vec<Value> = runs
-                .iter()
-                .map(|run| {
-                    let reopened = reopened.get(run.id.as_str());
-                    json!({
-                        "run": run.id,
-                        "workflow": run.workflow,
-                        "version": run.version,
-                        "outcome": render::run_outcome(run),
-                        "cause": run.summary.cause,
-                        "state": run.summary.state,
-                        "reason": run.summary.reason,
-                        "iterations": run.summary.iterations,
-                        "questions": run.summary.questions,
-                        "reopened": reopened.map_or(0, |(times, _)| *times),
-                        "reopened_by": reopened.map(|(_, last)| &last.by),
-                        "started_at": run.created_at,
-                        "updated_at": run.updated_at,
-                        "usage": {
-                            "input_tokens": run.summary.input_tokens,
-                            "output_tokens": run.summary.output_tokens,
-                            "cost_usd": run.summary.cost_usd,
-                            "wall_ms": run.summary.wall_ms,
-                        },
-                    })
-                })
-                .collect();
+            let item = |run| RunListItem::new(run, reopened.get(run.id.as_str()));
+            let runs: Vec<RunListItem> = runs.iter().map(item).collect();
             output::write_json(&runs)?;
         }
     }
@@ -122,7 +97,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
 fn list_questions(args: &AnswerArgs, run: Option<&str>) -> Result<Exit> {
     let Some(engine) = open_if_any(&args.location)? else {
         if args.format == RunFormat::Json {
-            output::write_json(&json!([]))?;
+            output::write_json(&Vec::<OpenQuestions>::new())?;
         }
         return Ok(Exit::Success);
     };
@@ -134,19 +109,14 @@ fn list_questions(args: &AnswerArgs, run: Option<&str>) -> Result<Exit> {
         }
     };
     let reports: Vec<_> = runs.iter().map(|run| engine.report(run)).collect::<Result<_, _>>()?;
-    let open = || reports.iter().filter(|report| !report.questions.is_empty());
     if args.format == RunFormat::Json {
-        let list: Vec<Value> = open()
-            .map(|report| {
-                json!({"run": report.run, "workflow": report.workflow, "questions": report.questions})
-            })
-            .collect();
-        output::write_json(&list)?;
+        let open: Vec<OpenQuestions> = reports.iter().filter_map(OpenQuestions::of).collect();
+        output::write_json(&open)?;
         return Ok(Exit::Success);
     }
     let flags = render::location_flags(&args.location);
     let mut text = String::new();
-    for report in open() {
+    for report in reports.iter().filter(|report| !report.questions.is_empty()) {
         text += &format!("run {} of {}\n", report.run, report.workflow);
         text += &render::questions(report, &flags);
     }

@@ -4,17 +4,19 @@ use super::export::transcript_reader::{TranscriptReader, prompt_locations};
 use super::runs::open_read_only;
 use crate::cli::{ListFormat, ShowArgs};
 use crate::exit::Exit;
-use crate::report::run;
+use crate::report::step::StepDiff;
 use crate::{output, render};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::suggest::did_you_mean;
-use counterfoil_engine::ledger::{self, Entry};
+use counterfoil_engine::ledger::Entry;
+use counterfoil_engine::lists::{ClaimList, EventLine};
+use counterfoil_engine::trouble::{TroubleReport, all_trouble};
 use counterfoil_engine::{Attempt, Engine, RunReport};
 use counterfoil_flow::RunState;
 use counterfoil_workspace::workspaces::ChangedContent;
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,15 +49,15 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
         render::Ending { report: &report, entries: &entries, state, flags: &flags, style, more };
     match args.format {
         ListFormat::Json if args.trouble => {
-            let trouble = run::all_trouble(&report, &entries);
-            output::write_json(&json!({ "run": report.run, "trouble": trouble }))?;
+            let trouble = all_trouble(&report, &entries);
+            output::write_json(&TroubleReport { run: &report.run, trouble })?;
         }
         ListFormat::Json if args.timeline => {
             bail!("the timeline is text; `--events` prints every event as a line of JSON");
         }
         ListFormat::Json => output::write_json(&report)?,
         ListFormat::Human if args.trouble => {
-            let trouble = run::all_trouble(&report, &entries);
+            let trouble = all_trouble(&report, &entries);
             output::write_stdout(&render::trouble(&trouble, style))?;
         }
         ListFormat::Human if args.timeline => {
@@ -79,19 +81,21 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
 /// Prints the journal, one event per line.
 fn print_events(engine: &Engine, run: &str) -> Result<Exit> {
     let mut lines = String::new();
+    let mut written = Ok(());
     engine.journal().visit(run, 1, |event| {
-        let mut line = json!({"seq": event.seq, "at": event.at, "kind": event.kind});
-        // The body is nested under its kind; the printed line is flat.
-        let body: Option<Value> = serde_json::from_slice(&event.body).ok();
-        let fields =
-            body.as_ref().and_then(|body| body.get(&event.kind)).and_then(Value::as_object);
-        if let (Some(line), Some(fields)) = (line.as_object_mut(), fields) {
-            line.extend(fields.clone());
+        match serde_json::to_string(&EventLine::new(&event)) {
+            Ok(line) => {
+                lines.push_str(&line);
+                lines.push('\n');
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                written = Err(error);
+                ControlFlow::Break(())
+            }
         }
-        lines.push_str(&line.to_string());
-        lines.push('\n');
-        std::ops::ControlFlow::Continue(())
     })?;
+    written?;
     output::write_json_lines(&lines)?;
     Ok(Exit::Success)
 }
@@ -109,9 +113,7 @@ fn print_claims(engine: &Engine, run: &str, args: &ShowArgs) -> Result<Exit> {
             output::write_stdout(&render::claims::page(&entries, output::stdout_line_style()))?;
         }
         ListFormat::Json => {
-            let summary = ledger::totals(&entries);
-            let all = json!({"run": run, "claims": entries, "summary": summary});
-            output::write_json(&all)?;
+            output::write_json(&ClaimList::new(run, entries))?;
         }
     }
     Ok(Exit::Success)
@@ -243,9 +245,9 @@ fn show_step(engine: &Engine, report: &RunReport, step: &str, args: &ShowArgs) -
         let Some(changes) = changes else { bail!("{}", unrecorded(&step)) };
         let style = output::stdout_line_style();
         match args.format {
-            ListFormat::Json => output::write_json(
-                &json!({ "diff": render::diff::unified(&changes, Style::default()) }),
-            )?,
+            ListFormat::Json => output::write_json(&StepDiff {
+                diff: render::diff::unified(&changes, Style::default()),
+            })?,
             ListFormat::Human => output::write_stdout(&render::diff::unified(&changes, style))?,
         }
         return Ok(Exit::Success);

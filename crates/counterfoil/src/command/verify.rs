@@ -4,6 +4,7 @@ use crate::cli::{Format, VerifyArgs};
 use crate::exit::Exit;
 use crate::gate::{GatedClaim, gate};
 use crate::project::STATE_FOLDER;
+use crate::report::check::VerifyReport;
 use crate::{input, output, render, state_folder};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim};
@@ -19,7 +20,6 @@ use counterfoil_verify::protect::WriteRules;
 use counterfoil_verify::unfinished::UnfinishedWork;
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
 use counterfoil_workspace::git::repository_top;
-use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -361,14 +361,12 @@ fn print_json(
     notes: &[String],
     unfinished: Option<&UnfinishedWork>,
 ) -> Result<()> {
-    let mut object = serde_json::to_value(report)?;
-    let summary = Totals::from_claims(gated.iter().map(|gated| &gated.claim));
-    object["base"] = json!(args.base);
-    object["claims"] = serde_json::to_value(gated)?;
-    object["summary"] = serde_json::to_value(summary)?;
-    object["notes"] = json!(notes);
-    if let Some(work) = unfinished {
-        object["unfinished"] = json!(work.places);
-    }
-    output::write_json(&object)
+    output::write_json(&VerifyReport {
+        report,
+        base: &args.base,
+        claims: gated,
+        summary: Totals::from_claims(gated.iter().map(|gated| &gated.claim)),
+        notes,
+        unfinished: unfinished.map(|work| work.places.as_slice()),
+    })
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::{GraphFormat, LintFormat, WorkflowCommand};
 use crate::exit::Exit;
-use crate::report::lint::LintFinding;
+use crate::report::lint::{LintFinding, LintedWorkflow, WorkflowLint};
 use crate::report::project_checks;
 use crate::source::Source;
 use crate::{input, output, project, render as formats, terminal};
@@ -10,7 +10,6 @@ use anyhow::{Result, bail};
 use counterfoil_contract::load::gives_key;
 use counterfoil_engine::config::Config;
 use counterfoil_flow::{Finding, Rejected, Workflow, graph, render};
-use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -55,9 +54,12 @@ fn check(paths: &[PathBuf], contracts: &[PathBuf], format: LintFormat) -> Result
         let findings: &[Finding] = found.as_ref().err().map_or(&[], |rejected| &rejected.findings);
         match format {
             LintFormat::Json => {
-                reports.push(
-                    json!({"file": source.display_name(), "ok": found.is_ok(), "findings": findings, "warnings": warnings}),
-                );
+                reports.push(LintedWorkflow {
+                    file: source.display_name(),
+                    ok: found.is_ok(),
+                    findings: findings.to_vec(),
+                    warnings,
+                });
             }
             LintFormat::Sarif | LintFormat::Github => all.extend(findings.iter().map(|finding| {
                 LintFinding::from_finding(&source.display_file(&finding.file), finding)
@@ -72,7 +74,7 @@ fn check(paths: &[PathBuf], contracts: &[PathBuf], format: LintFormat) -> Result
     }
     match format {
         LintFormat::Human => {}
-        LintFormat::Json => output::write_json(&json!({"ok": good, "workflows": reports}))?,
+        LintFormat::Json => output::write_json(&WorkflowLint { ok: good, workflows: reports })?,
         LintFormat::Sarif => output::write_json(&formats::sarif::lint(&all))?,
         LintFormat::Github => output::write_stdout(&formats::github::lint(&all))?,
     }

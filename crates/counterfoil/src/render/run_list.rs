@@ -4,7 +4,7 @@ use super::table::{self, Column, Row};
 use super::text::{one_line, timestamp, usage_suffix};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_engine::journal::RunInfo;
-use counterfoil_flow::Usage;
+use counterfoil_engine::lists;
 use std::collections::BTreeSet;
 
 /// The shortest prefix of a run id that is shown.
@@ -25,21 +25,15 @@ pub(crate) fn run_list(runs: &[RunInfo], reopened: &BTreeSet<&str>) -> String {
 
 fn row(run: &RunInfo, id_length: usize, reopened: bool) -> Row {
     let summary = &run.summary;
-    let usage = Usage {
-        input_tokens: summary.input_tokens,
-        output_tokens: summary.output_tokens,
-        cost_usd: summary.cost_usd,
-        wall_ms: summary.wall_ms,
-    };
     let cause = summary.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
     let again = if reopened { ", reopened" } else { "" };
     Row(vec![
         run.id.chars().take(id_length).collect::<String>().into(),
         timestamp(run.created_at).into(),
         run.workflow.clone().into(),
-        format!("{}{cause}{again}", run_outcome(run)).into(),
+        format!("{}{cause}{again}", lists::outcome(run)).into(),
         summary.state.clone().into(),
-        usage_suffix(&usage).trim_start_matches(", ").into(),
+        usage_suffix(&lists::usage(run)).trim_start_matches(", ").into(),
         one_line(&summary.reason).into(),
     ])
 }
@@ -52,15 +46,4 @@ fn distinct_prefix(runs: &[RunInfo]) -> usize {
         pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count() + 1
     };
     ids.windows(2).map(common).max().unwrap_or(0).max(MIN_ID)
-}
-
-/// The outcome of a run; `running` or `interrupted` if it has none.
-pub(crate) fn run_outcome(run: &RunInfo) -> &str {
-    let live = run.driver.as_ref().is_some_and(|driver| driver.live);
-    match &run.summary.outcome {
-        _ if run.altered => "altered",
-        Some(outcome) => outcome,
-        None if live => "running",
-        None => "interrupted",
-    }
 }

@@ -4,10 +4,11 @@ use super::event_lines::attempt_title;
 use super::text::{one_line, shell_quote, usage_suffix};
 use super::{claims, lines};
 use crate::cli::StateLocation;
-use crate::report::run::{self, RunFiles, Trouble};
+use crate::report::run::{self, RunFiles};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{escape_control, pluralize};
 use counterfoil_engine::ledger::Entry;
+use counterfoil_engine::trouble::{self, Trouble};
 use counterfoil_engine::{Question, RunReport};
 use std::fmt::Write;
 use std::path::Path;
@@ -73,7 +74,7 @@ impl Ending<'_> {
     }
 
     fn trouble(&self) -> String {
-        let trouble = run::trouble(self.report, self.entries);
+        let trouble = trouble::trouble(self.report, self.entries);
         let mut text = String::new();
         // The last ones matter most.
         let hidden = trouble.len().saturating_sub(MAX_TROUBLE);

@@ -1,4 +1,4 @@
-//! Statistics over all runs, as tables, JSON and CSV.
+//! Statistics over all runs, as tables and CSV.
 
 use super::color::Color;
 use super::table::{self, Cell, Column, Row};
@@ -6,7 +6,7 @@ use anyhow::Result;
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::pluralize;
 use counterfoil_engine::ledger::{ClaimFigures, Dimension, Group, Key, ReplyFigures, Tally};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -31,48 +31,6 @@ fn key_values<'a>(key: &'a Key, by: &[Dimension]) -> Vec<(&'static str, &'a str)
     parts.map(|(name, part, _)| (name, part.as_deref().unwrap_or_default())).collect()
 }
 
-/// The figures of a group by name, in output order.
-fn figures(group: &Group) -> Vec<(&'static str, Value)> {
-    let (replies, claims) = (&group.replies, &group.claims);
-    // Four digits are enough for rates of such small counts.
-    let rate = |rate: Option<f64>| {
-        rate.map_or(Value::Null, |rate| json!((rate * 10_000.0).round() / 10_000.0))
-    };
-    vec![
-        ("attempts", json!(replies.attempts)),
-        ("accepted", json!(replies.accepted)),
-        ("lost_to_claim", json!(replies.lost_to_claim)),
-        ("replies", json!(replies.replies)),
-        ("violations", json!(replies.violations)),
-        ("violation_rate", rate(replies.violation_rate())),
-        ("repairs", json!(replies.repairs)),
-        ("repairs_per_accepted", rate(replies.repairs_per_accepted())),
-        ("claims", json!(claims.claims)),
-        ("verified", json!(claims.verified)),
-        ("refuted", json!(claims.refuted)),
-        ("stale", json!(claims.stale)),
-        ("unverifiable", json!(claims.unverifiable)),
-        ("refutation_rate", rate(claims.refutation_rate())),
-        ("corrected", json!(claims.corrected)),
-    ]
-}
-
-/// One object: `{"runs": …, "by": […], "groups": [{…}]}`.
-pub(crate) fn json(tally: &Tally, by: &[Dimension]) -> Value {
-    let groups = tally.groups.iter().map(|group| {
-        let mut object = Map::new();
-        for (name, part) in key_values(&group.key, by) {
-            // Unknown values are null.
-            let part = if part.is_empty() { Value::Null } else { part.into() };
-            object.insert(name.to_owned(), part);
-        }
-        object.extend(figures(group).into_iter().map(|(name, figure)| (name.to_owned(), figure)));
-        object.insert("codes".to_owned(), json!(group.replies.codes));
-        Value::Object(object)
-    });
-    json!({"runs": tally.runs, "by": by, "groups": groups.collect::<Vec<_>>()})
-}
-
 /// One line for each group below a header line.
 pub(crate) fn csv(tally: &Tally, by: &[Dimension]) -> Result<String> {
     let mut writer = ::csv::Writer::from_writer(Vec::new());
@@ -81,18 +39,23 @@ pub(crate) fn csv(tally: &Tally, by: &[Dimension]) -> Result<String> {
         replies: ReplyFigures::default(),
         claims: ClaimFigures::default(),
     };
-    let names = key_values(&empty.key, by).into_iter().map(|(name, _)| name);
-    let figure_names = figures(&empty).into_iter().map(|(name, _)| name);
-    writer.write_record(names.chain(figure_names).chain(["codes"]))?;
+    // The columns are the members of the JSON object; the codes of a group become one cell.
+    writer.write_record(members(&empty, by)?.keys())?;
     for group in &tally.groups {
-        let parts = key_values(&group.key, by).into_iter().map(|(_, part)| part.to_owned());
-        let figures = figures(group).into_iter().map(|(_, figure)| match figure {
+        let codes = codes(&group.replies, usize::MAX);
+        let cells = members(group, by)?.into_iter().map(|(_, member)| match member {
             Value::Null => String::new(),
+            Value::String(text) => text,
+            Value::Object(_) => codes.clone(),
             figure => figure.to_string(),
         });
-        writer.write_record(parts.chain(figures).chain([codes(&group.replies, usize::MAX)]))?;
+        writer.write_record(cells)?;
     }
     Ok(String::from_utf8(writer.into_inner()?)?)
+}
+
+fn members(group: &Group, by: &[Dimension]) -> Result<Map<String, Value>> {
+    Ok(serde_json::from_value(serde_json::to_value(group.report(by))?)?)
 }
 
 /// Two tables: verdicts on claims, and contract violations of replies.

@@ -1,7 +1,53 @@
-//! Findings about contract and workflow files, in one form for all formats.
+//! Findings about contract and workflow files: as JSON, and in one form for all other formats.
 
 use counterfoil_contract::Problem;
 use counterfoil_flow::Finding;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What is wrong with contract files.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ContractLint {
+    /// Whether every file is a valid contract.
+    pub(crate) ok: bool,
+    /// The files, in the order given.
+    pub(crate) contracts: Vec<LintedContract>,
+}
+
+/// A contract file that was examined.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LintedContract {
+    /// The path of the file.
+    pub(crate) file: String,
+    /// Whether the file is a valid contract.
+    pub(crate) ok: bool,
+    /// The contract, as `id@version`; null if the file is not valid.
+    pub(crate) contract: Option<String>,
+    /// The problems of the file.
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// What is wrong with workflow files.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WorkflowLint {
+    /// Whether every file is a valid workflow.
+    pub(crate) ok: bool,
+    /// The files, in the order given.
+    pub(crate) workflows: Vec<LintedWorkflow>,
+}
+
+/// A workflow file that was examined.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LintedWorkflow {
+    /// The path of the file, or the name of a workflow of a pack.
+    pub(crate) file: String,
+    /// Whether the file is a valid workflow.
+    pub(crate) ok: bool,
+    /// The problems of the file and of those that it refers to.
+    pub(crate) findings: Vec<Finding>,
+    /// What does not make it invalid, such as checks that the project does not have.
+    pub(crate) warnings: Vec<String>,
+}
 
 /// A finding about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]

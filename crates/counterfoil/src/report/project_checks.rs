@@ -5,6 +5,7 @@ use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::join_limited;
 use counterfoil_engine::config::FILE;
 use counterfoil_flow::{CheckUse, Finding, MissingCheck, Workflow};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -104,8 +105,9 @@ fn state_name(found: &CheckUse) -> String {
 }
 
 /// A check that a workflow relies on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct ReliedOn {
+    /// The check's name.
     pub(crate) name: String,
     /// Whether the project has it; none if its configuration cannot be read.
     pub(crate) configured: Option<bool>,

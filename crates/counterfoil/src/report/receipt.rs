@@ -1,11 +1,13 @@
 //! The report of `counterfoil receipt verify`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use strum::IntoStaticStr;
 
 /// What was found out about a receipt.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct ReceiptVerification {
+    /// The run's id.
     pub(crate) run: String,
     /// Whether nothing speaks against the receipt.
     pub(crate) ok: bool,
@@ -18,17 +20,18 @@ pub(crate) struct ReceiptVerification {
 }
 
 /// One comparison.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct ReceiptFinding {
-    /// What was compared.
+    /// What was compared: `content`, `chain`, `journal` or `seal`.
     pub(crate) what: &'static str,
+    /// How the comparison ended.
     pub(crate) result: Comparison,
     /// What was found, as text.
     pub(crate) detail: String,
 }
 
 /// How a comparison ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, IntoStaticStr)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, IntoStaticStr, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub(crate) enum Comparison {
@@ -41,10 +44,13 @@ pub(crate) enum Comparison {
 }
 
 /// A check that was run again.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct RerunCheck {
+    /// The check's name.
     pub(crate) name: String,
+    /// The command, as text.
     pub(crate) command: String,
+    /// Whether the outcome agrees with the recorded one.
     pub(crate) result: Comparison,
     /// Whether the work tree has the content that it had when the check was run; none if it is not
     /// known.

@@ -1,10 +1,20 @@
 //! The report of `counterfoil replay`.
 
 use counterfoil_agents::recording::Difference;
+use schemars::JsonSchema;
 use serde::Serialize;
 
+/// The results of a replay.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ReplayResults<'a> {
+    /// The number of attempts by result.
+    pub(crate) summary: ReplayCounts,
+    /// The attempts that were replayed.
+    pub(crate) replayed: &'a [ReplayReport],
+}
+
 /// The result of replaying one attempt.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct ReplayReport {
     /// The display name of the attempt.
     pub(crate) name: String,
@@ -37,7 +47,7 @@ pub(crate) struct ReplayReport {
 }
 
 /// How a replayed attempt compares with its recording.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase", tag = "result")]
 pub(crate) enum Comparison {
     /// The result is the recorded one.
@@ -78,11 +88,15 @@ impl ReplayReport {
 }
 
 /// The number of attempts by comparison.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct ReplayCounts {
+    /// Attempts with the recorded result.
     pub(crate) same: usize,
+    /// Attempts with another result.
     pub(crate) changed: usize,
+    /// Attempts without a recorded result.
     pub(crate) new: usize,
+    /// Attempts that cannot be replayed.
     pub(crate) broken: usize,
 }
 

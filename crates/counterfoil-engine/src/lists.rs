@@ -1,0 +1,154 @@
+//! What lists show of runs: a line for each run, the questions that are open, the claims, the events.
+
+use crate::journal::{RunInfo, StoredEvent};
+use crate::ledger::{self, Entry, Totals};
+use crate::run_report::{Question, Reopening, RunReport};
+use counterfoil_flow::Usage;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// A run in the list of runs.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RunListItem {
+    /// The run's id.
+    pub run: String,
+    /// The name of the workflow.
+    pub workflow: String,
+    /// The version of the workflow.
+    pub version: u32,
+    /// The outcome of the run, as in its report; `altered` if another program wrote to the journal.
+    pub outcome: String,
+    /// The cause of a failure.
+    pub cause: Option<String>,
+    /// The current state, or the last one.
+    pub state: String,
+    /// The reason for the outcome, as text.
+    pub reason: String,
+    /// The number of iterations of the main loop.
+    pub iterations: u64,
+    /// The number of open questions.
+    pub questions: u64,
+    /// How often the run was reopened after it had ended.
+    pub reopened: u64,
+    /// The person or program that reopened it last.
+    pub reopened_by: Option<String>,
+    /// When the run started, in milliseconds since 1970.
+    pub started_at: i64,
+    /// The time of the last event, in milliseconds since 1970.
+    pub updated_at: i64,
+    /// The total usage.
+    pub usage: Usage,
+}
+
+impl RunListItem {
+    /// The item of a run. `reopened` says how often it was reopened, and the last time.
+    pub fn new(run: &RunInfo, reopened: Option<&(u64, Reopening)>) -> Self {
+        let summary = &run.summary;
+        Self {
+            run: run.id.clone(),
+            workflow: run.workflow.clone(),
+            version: run.version,
+            outcome: outcome(run).to_owned(),
+            cause: summary.cause.clone(),
+            state: summary.state.clone(),
+            reason: summary.reason.clone(),
+            iterations: summary.iterations,
+            questions: summary.questions,
+            reopened: reopened.map_or(0, |(times, _)| *times),
+            reopened_by: reopened.map(|(_, last)| last.by.clone()),
+            started_at: run.created_at,
+            updated_at: run.updated_at,
+            usage: usage(run),
+        }
+    }
+}
+
+/// What a run has used so far, by its summary.
+pub fn usage(run: &RunInfo) -> Usage {
+    let summary = &run.summary;
+    Usage {
+        input_tokens: summary.input_tokens,
+        output_tokens: summary.output_tokens,
+        cost_usd: summary.cost_usd,
+        wall_ms: summary.wall_ms,
+    }
+}
+
+/// The outcome of a run; `running` or `interrupted` if it has none.
+pub fn outcome(run: &RunInfo) -> &str {
+    let live = run.driver.as_ref().is_some_and(|driver| driver.live);
+    match &run.summary.outcome {
+        _ if run.altered => "altered",
+        Some(outcome) => outcome,
+        None if live => "running",
+        None => "interrupted",
+    }
+}
+
+/// The open questions of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct OpenQuestions {
+    /// The run's id.
+    pub run: String,
+    /// The name of the workflow.
+    pub workflow: String,
+    /// The questions.
+    pub questions: Vec<Question>,
+}
+
+impl OpenQuestions {
+    /// The open questions of a run, if it has any.
+    pub fn of(report: &RunReport) -> Option<Self> {
+        (!report.questions.is_empty()).then(|| Self {
+            run: report.run.clone(),
+            workflow: report.workflow.clone(),
+            questions: report.questions.clone(),
+        })
+    }
+}
+
+/// The claims of a run, or of a step of it.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ClaimList {
+    /// The run's id.
+    pub run: String,
+    /// The claims, in the order in which they were verified.
+    pub claims: Vec<Entry>,
+    /// The number of claims by verdict.
+    pub summary: Totals,
+}
+
+impl ClaimList {
+    /// The claims of a run, with their number.
+    pub fn new(run: &str, claims: Vec<Entry>) -> Self {
+        Self { run: run.to_owned(), summary: ledger::totals(&claims), claims }
+    }
+}
+
+/// An event of a run as one flat object.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct EventLine {
+    /// The number of the event in the run, from 1 without gaps.
+    pub seq: u64,
+    /// The time of the event, in milliseconds since 1970.
+    pub at: i64,
+    /// The kind of the event.
+    pub kind: String,
+    /// The fields of the kind.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub fields: Map<String, Value>,
+}
+
+impl EventLine {
+    /// An event of the journal, whose fields are nested below its kind there.
+    pub fn new(stored: &StoredEvent) -> Self {
+        let body: Option<Map<String, Value>> = serde_json::from_slice(&stored.body).ok();
+        let fields = match body.and_then(|mut body| body.remove(&stored.kind)) {
+            Some(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        };
+        Self { seq: stored.seq, at: stored.at, kind: stored.kind.clone(), fields }
+    }
+}
