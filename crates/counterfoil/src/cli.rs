@@ -116,7 +116,7 @@ pub(crate) enum Command {
     /// Write the files of a new contract or workflow, with a script to run it at once
     #[command(long_about = NEW)]
     New(NewArgs),
-    /// Print the JSON Schema of contract files, workflow files or counterfoil.toml
+    /// Print the JSON Schema of a file or of data that the program prints
     #[command(long_about = SCHEMA)]
     Schema(SchemaArgs),
     /// Set up a project: checks, contracts for its agents, hooks and the MCP server

@@ -1,6 +1,7 @@
 //! The help of the whole program: the commands by what people want to do.
 
 use super::Cli;
+use crate::schema;
 use clap::CommandFactory;
 use std::fmt::Write;
 
@@ -24,7 +25,8 @@ Examples:
 
 /// The whole command line, with its commands grouped in the help.
 pub(crate) fn command() -> clap::Command {
-    let command = Cli::command();
+    let command =
+        Cli::command().mut_subcommand("schema", |command| command.after_help(schema::list()));
     let template = template(&command);
     command.help_template(template)
 }

@@ -34,9 +34,11 @@ a start to edit. No file is overwritten. Everything that is written passes `cont
 runs it with scripted replies.";
 
 pub(super) const SCHEMA: &str = "\
-Print the JSON Schema of contract files, workflow files or counterfoil.toml.
+Print the JSON Schema of a file that people write, or of data that the program prints.
 
-Editors complete and validate files with it: in YAML with the comment `# yaml-language-server: $schema=FILE`, in TOML with `#:schema FILE`, each \
+Schemas of data are made from the types of the program, so each version prints its own. They allow further fields, which newer versions may add.
+
+Editors complete and validate files with a schema: in YAML with the comment `# yaml-language-server: $schema=FILE`, in TOML with `#:schema FILE`, each \
 in the first line. It finds mistakes in the form of a file; `contract lint` and `workflow check` find the others, too.";
 
 pub(super) const INIT: &str = "\

@@ -54,11 +54,15 @@ pub(crate) struct SourceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// What the schema describes
-    #[arg(value_enum, value_name = "KIND", required_unless_present = "write")]
+    /// What the schema describes; without it, the kinds are listed
+    #[arg(value_enum, value_name = "KIND", hide_possible_values = true)]
     pub(crate) kind: Option<Kind>,
 
-    /// Write the schema to a folder instead, or all three if none is named
+    /// Write the schema to a folder instead; without KIND, those of all files that people write
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,
+
+    /// Also write the schemas of all data
+    #[arg(long, requires = "write", conflicts_with = "kind")]
+    pub(crate) all: bool,
 }

@@ -3,7 +3,7 @@
 use crate::cli::{NewCommand, SourceArgs};
 use crate::exit::Exit;
 use crate::scaffold::{self, AgentFile, Scaffold, contract_files, workflow_files};
-use crate::schema::Kind;
+use crate::schema::FileKind;
 use crate::{input, output, render, unpack};
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::Contract;
@@ -171,7 +171,7 @@ fn ask(paths: &[String]) -> Result<Vec<String>> {
 
 /// Writes the files, and the schemas that they name unless they are there. Nothing is overwritten.
 fn write(folder: &Path, files: &BTreeMap<String, String>) -> Result<Vec<String>> {
-    let schemas = [Kind::Contract, Kind::Workflow]
+    let schemas = [FileKind::Contract, FileKind::Workflow]
         .map(|kind| (format!("schemas/{}", kind.file_name()), kind.text()));
     let exists = |path: &str| folder.join(path).symlink_metadata().is_ok();
     let existing: Vec<&String> = files.keys().filter(|path| exists(path)).collect();

@@ -11,7 +11,7 @@ use super::survey::{
 use super::toml;
 use super::trust::FolderTrust;
 use crate::project;
-use crate::schema::Kind;
+use crate::schema::FileKind;
 use crate::shell;
 use counterfoil_agents::adapters::Server;
 use counterfoil_contract::text::display_path;
@@ -142,7 +142,7 @@ impl Plan {
         if is_there || !self.files.iter().any(names_it) {
             return;
         }
-        let text = Kind::Config.text();
+        let text = FileKind::Config.text();
         self.files.push(PlannedFile {
             file: CONFIG_SCHEMA,
             before: None,

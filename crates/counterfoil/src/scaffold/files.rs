@@ -2,6 +2,7 @@
 
 use super::agent_file::AgentFile;
 use super::{claims, reply};
+use crate::schema::FileKind;
 use counterfoil_contract::claim::ClaimKind;
 use counterfoil_contract::text::truncate;
 use counterfoil_contract::{Contract, Definition, Framing};
@@ -59,7 +60,7 @@ pub(crate) fn contract_files(scaffold: &Scaffold) -> Result<(Files, Contract), S
              # One step that returns a result of {id}, to try the contract.\n\
              workflow: {workflow}\nversion: 1\ninputs:\n  task: string\nagents:\n  {name}: {{ contract: {id}, prompt: \"{prompt}\"{access} }}\n\
              contracts: [{path}]\nstart: work\nstates:\n  work: {{ agent: {name}, go: done }}\n  done: {{ end: done }}\n",
-            crate::schema::Kind::Workflow.file_name(),
+            FileKind::Workflow.file_name(),
             id = scaffold.contract,
             access = access(scaffold),
             path = contract_path(name),
@@ -102,7 +103,7 @@ pub(crate) fn workflow_files(
         "# yaml-language-server: $schema={SCHEMAS}/{}\n\
          workflow: {name}\nversion: 1\nsummary: {}\ninputs:\n  task: string\n{}agents:\n  {name}: {{ contract: {}, prompt: prompts/{name}.md{} }}\n\
          contracts: [{path}]\n{}",
-        crate::schema::Kind::Workflow.file_name(),
+        FileKind::Workflow.file_name(),
         quoted(&summary(scaffold, "Do a task")),
         if repeats { "variables:\n  left: string?\n" } else { "" },
         contract.id(),
@@ -210,7 +211,7 @@ fn quoted(text: &str) -> String {
 fn new_contract(scaffold: &Scaffold) -> Result<(Contract, String), ScaffoldError> {
     let header = format!(
         "# yaml-language-server: $schema=../{SCHEMAS}/{}\n",
-        crate::schema::Kind::Contract.file_name()
+        FileKind::Contract.file_name()
     );
     let what = format!("What the agent {} returns", scaffold.name);
     let text = match &scaffold.example {

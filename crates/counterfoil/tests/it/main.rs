@@ -23,6 +23,7 @@ mod receipts;
 mod recordings;
 mod renamed;
 mod runs;
+mod schemas;
 mod setup;
 mod shell_project;
 mod shipped;

@@ -208,7 +208,9 @@ fn rows(all: &Commands) -> Vec<Row> {
     rows.push(row("new workflow", &["two", "--from-example", &example, "--dir", &new]));
     rows.push(row("new workflow", &["two", "--from-example", &example, "--optional", EVIL]));
     rows.push(row("new workflow", &["two", "--from-example", EVIL]));
+    rows.push(row("schema", &[]));
     rows.push(row("schema", &["contract"]));
+    rows.push(row("schema", &["event"]));
     rows.push(row("schema", &["--write", &new]));
     for hook in ["hook claude-stop", "hook claude-subagent-stop"] {
         for message in [reply(json!(EVIL)), EVIL.to_owned()] {
