@@ -272,7 +272,9 @@ impl Engine {
         let worktrees = workspaces.paths_in_repository();
         let context =
             WorkerContext::new(&run_state.run, repo, state, agents, contracts, workspaces);
-        context.add_published(worktrees);
+        // The home folder may be in the repository.
+        let keys = self.journal.keys().map(Path::to_owned);
+        context.add_published(worktrees.into_iter().chain(keys));
         // Nobody else is to blame for what we print.
         context.add_output_files(counterfoil_process::output_files());
         let context = context.with_workflow_files(run_state.own.clone());

@@ -255,6 +255,11 @@ impl Journal {
         &self.inner.folder
     }
 
+    /// The folder with the keys of journals, if there is one.
+    pub fn keys(&self) -> Option<&Path> {
+        self.inner.settings.keys.as_deref()
+    }
+
     /// The number of transactions since the journal was opened.
     pub fn commits(&self) -> u64 {
         self.inner.writer.as_ref().map_or(0, Writer::commits)

@@ -5,8 +5,8 @@ use crate::visits::{Visit, Visits};
 use counterfoil_contract::Violation;
 use counterfoil_contract::claim::{ClaimReport, Verdict};
 use counterfoil_flow::{
-    AttemptOutcome, BuiltinStep, Cause, ChangedFiles, CheckReport, Event, Form, Outcome, Reopened,
-    Reply, RunState, TransitionTaken, Usage,
+    AttemptOutcome, BudgetPart, BuiltinStep, Cause, ChangedFiles, CheckReport, Event, Form,
+    Outcome, Reopened, Reply, RunState, TransitionTaken, Usage, used_up_part,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -57,11 +57,12 @@ pub struct RunReport {
     /// The time of the last event, in milliseconds since 1970.
     pub updated_at: i64,
     /// Whether the run has not ended, so that it can be resumed.
-    #[serde(skip)]
     pub resumable: bool,
     /// Whether the run has ended and can be reopened.
-    #[serde(skip)]
     pub reopenable: bool,
+    /// The part of the budget of which the run needs more to be reopened.
+    #[serde(skip)]
+    pub used_up: Option<BudgetPart>,
 }
 
 /// The reopening of a run that had ended.
@@ -372,6 +373,7 @@ impl RunReportBuilder {
             started_at: run_state.started_at,
             updated_at: run_state.last_at,
             resumable: run_state.ended.is_none(),
+            used_up: used_up_part(run_state).map(|(part, _)| part),
             reopenable: run_state
                 .ended
                 .as_ref()

@@ -98,6 +98,23 @@ fn check_with(
     work::within_processor_time(MAX_COMPILE_TIME, || check_in_time(file, files, registry, own))
 }
 
+/// Why a file is no workflow at all, and what helps.
+fn no_workflow(root: &Node) -> Option<(String, &'static str)> {
+    const NEEDS: &str = "a workflow needs `workflow: name`, `start:` and `states:`";
+    let Some(entries) = root.entries() else {
+        let message = match root.kind {
+            Kind::Null => "the file is empty".to_owned(),
+            _ => format!("the file is {}, not a workflow", root.describe()),
+        };
+        return Some((message, NEEDS));
+    };
+    let has = |name: &str| entries.iter().any(|(key, _)| key.text() == Some(name));
+    (has("contract") && !has("workflow") && !has("states")).then(|| {
+        let message = "the file is a contract, not a workflow".to_owned();
+        (message, "check it with `counterfoil contract lint`; a workflow names it in `contracts:`")
+    })
+}
+
 fn check_in_time(
     file: &str,
     files: &dyn Files,
@@ -115,17 +132,8 @@ fn check_in_time(
     })?;
     let root = yaml_tree::parse(&text, file)
         .map_err(|finding| Rejected { findings: vec![finding], files: one_file(file, &text) })?;
-    if root.entries().is_none() {
-        let message = match root.kind {
-            Kind::Null => "the file is empty".to_owned(),
-            _ => format!("the file is {}, not a workflow", root.describe()),
-        };
-        let finding = Finding::new(
-            Code::WrongForm,
-            file,
-            message,
-            "a workflow needs `workflow: name`, `start:` and `states:`",
-        );
+    if let Some((message, hint)) = no_workflow(&root) {
+        let finding = Finding::new(Code::WrongForm, file, message, hint);
         return Err(Rejected { findings: vec![finding], files: one_file(file, &text) });
     }
     let source = Source::whole(&text);

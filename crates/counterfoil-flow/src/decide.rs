@@ -125,7 +125,7 @@ pub(crate) fn used_up(run: &RunState) -> Option<String> {
 }
 
 /// The part of the budget that is used up, and the same as text.
-pub(crate) fn used_up_part(run: &RunState) -> Option<(BudgetPart, String)> {
+pub fn used_up_part(run: &RunState) -> Option<(BudgetPart, String)> {
     let (budget, usage) = (&run.budget, &run.usage);
     let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
     if let Some(most) = budget.tokens.filter(|most| tokens >= *most) {

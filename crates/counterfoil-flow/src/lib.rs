@@ -42,7 +42,7 @@ pub use check::{Rejected, check, reload};
 pub use decide::{
     AgentWork, AttemptRequest, AttemptWork, ChangesWork, ChecksWork, Command, CommandWork,
     CommitWork, EarlierAttempt, FileCheck, QuotedValue, ReadWork, WorkspaceOp, WorkspaceOpKind,
-    decide,
+    decide, used_up_part,
 };
 pub use event::{
     AskedQuestion, AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, Changes,

@@ -14,6 +14,9 @@ use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// What the marker of children begins with that have no marker of their own yet.
+pub(super) const STARTED_BY: &str = "started-by/";
+
 static COMMAND: OnceLock<Vec<OsString>> = OnceLock::new();
 static WATCHED: Mutex<Watched> =
     Mutex::new(Watched { pipe: Pipe::Unopened, children: BTreeMap::new() });
@@ -32,6 +35,13 @@ pub fn own_marker() -> &'static str {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         format!("own/{}-{}", std::process::id(), now.as_nanos())
     })
+}
+
+/// The marker of what this process starts, until it has a marker of its own: a child may start a daemon
+/// before we have looked at it once.
+fn started_marker() -> &'static str {
+    static STARTED: OnceLock<String> = OnceLock::new();
+    STARTED.get_or_init(|| format!("{STARTED_BY}{}", own_marker()))
 }
 
 /// Starts the watchdog before there is a child: a command that this process runs for itself may hang.
@@ -66,8 +76,14 @@ impl WatchedChild {
     /// Has a child watched that is about to be started.
     pub(super) fn begin(marker: &str) -> Self {
         let mut watched = lock();
+        let is_first = watched.children.is_empty();
         watched.children.insert(marker.to_owned(), Vec::new());
         watched.tell(&Message::Began(marker));
+        // Without a watchdog nobody would look for it.
+        if is_first && matches!(watched.pipe, Pipe::Open(_)) {
+            platform::tag_this_process(started_marker());
+            watched.tell(&Message::Began(started_marker()));
+        }
         Self { marker: marker.to_owned() }
     }
 
@@ -89,6 +105,9 @@ impl Drop for WatchedChild {
         let mut watched = lock();
         watched.children.remove(&self.marker);
         watched.tell(&Message::Ended(&self.marker));
+        if watched.children.is_empty() {
+            watched.tell(&Message::Ended(started_marker()));
+        }
     }
 }
 
@@ -141,6 +160,9 @@ impl Watched {
             .spawn()?;
         let mut pipe = child.stdin.take().ok_or_else(|| io::Error::other("it has no stdin"))?;
         Message::Began(own_marker()).write_to(&mut pipe)?;
+        if !self.children.is_empty() {
+            Message::Began(started_marker()).write_to(&mut pipe)?;
+        }
         for (marker, known) in &self.children {
             Message::Began(marker).write_to(&mut pipe)?;
             for process in known {

@@ -11,7 +11,9 @@ use std::sync::LazyLock;
 pub type Filter = (&'static str, &'static str);
 
 /// Run ids, times and durations in what the command line prints for people.
-pub const VOLATILE: [Filter; 13] = [
+pub const VOLATILE: [Filter; 14] = [
+    // Said only if the machine is busy.
+    (r"(?m)^.*looking at the files of .* takes longer than a second\n", ""),
     // The account, the machine and the terminal or program of a person.
     (r" as [^ @]+@[^ ),]+( (at|from) [^ ),]+)?", ""),
     (
@@ -90,7 +92,8 @@ mod tests {
     #[test]
     fn ids_times_and_durations_are_replaced_in_text_for_people() {
         let text = "run 01a1df49-dd6f-711a-b1bd-357bcc00081f 2026-11-15 12:58:01 done, 17 ms\n\
-                    12:58:01 work 1.5 s\n01a1df49-dd6f waits, 3 files";
+                    12:58:01 work 1.5 s\n0:00:02 · looking at the files of /tmp/x takes longer than a second\n\
+                    01a1df49-dd6f waits, 3 files";
         assert_eq!(volatile(text), "run RUN DATE TIME done\nTIME work\nRUN waits, 3 files");
     }
 

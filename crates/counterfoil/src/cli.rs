@@ -257,7 +257,7 @@ pub(crate) struct AttemptArgs {
     pub(crate) strict: bool,
 
     /// The maximum size of the text in bytes [default: 64 MiB]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = runs::parse_whole::<usize>)]
     pub(crate) max_bytes: Option<usize>,
 
     /// The maximum nesting depth of the value [default: 128]

@@ -34,20 +34,24 @@ fn for_reopening(error: &ReopenError) -> Option<String> {
     let ReopenError::SameEnd { needs, .. } = error else { return None };
     Some(match needs {
         SameEnd::Budget(part) => {
-            let flag = match part {
-                BudgetPart::Tokens => "--max-tokens N",
-                BudgetPart::Cost => "--max-cost USD",
-                BudgetPart::Time => "--max-time DUR",
-                BudgetPart::Iterations => "--max-iterations N",
-                BudgetPart::Attempts => "--max-attempts N",
-            };
-            format!("give the whole run more with `{flag}`")
+            format!("give the whole run more with `{}`", budget_flag(*part))
         }
         SameEnd::Limit(limit) => {
             format!("raise the limit with `--limit {limit}=N`, or the input that it depends on")
         }
         SameEnd::Values => "change an input with `--input NAME=VALUE`".to_owned(),
     })
+}
+
+/// The option that gives a run more of a part of its budget.
+pub(crate) fn budget_flag(part: BudgetPart) -> &'static str {
+    match part {
+        BudgetPart::Tokens => "--max-tokens N",
+        BudgetPart::Cost => "--max-cost USD",
+        BudgetPart::Time => "--max-time DUR",
+        BudgetPart::Iterations => "--max-iterations N",
+        BudgetPart::Attempts => "--max-attempts N",
+    }
 }
 
 fn for_assignment(error: &AssignmentError) -> Option<String> {

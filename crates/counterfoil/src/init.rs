@@ -15,6 +15,6 @@ mod toml;
 mod trust;
 
 pub(crate) use change::{FileChange, InitRecord, UndoResult};
-pub(crate) use plan::{Bindings, Plan, plan, unasked_bindings};
+pub(crate) use plan::{Bindings, Plan, current_binding, plan, unasked_bindings};
 pub(crate) use project_file::{FileState, file_state};
 pub(crate) use survey::{CONFIG_SCHEMA, Subagents, Survey, find_on_path, subagents, survey};

@@ -8,6 +8,7 @@ pub(crate) mod line;
 use crate::cli::LogFormat;
 use crate::{input, output};
 use counterfoil_agents::redact::{PatternError, RedactionLevel, Redactor};
+use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::{Form, neutralize};
 use counterfoil_engine::config::Config;
 use line::{LogFields, LogLine};
@@ -34,6 +35,7 @@ pub(crate) fn start(format: Option<LogFormat>, repo: Option<&Path>, keeps_messag
         (Some(filter), _) => filter,
         (None, Some(_)) => DEFAULT_FILTER.to_owned(),
     };
+    let warnings = unknown_levels(&filter);
     // Without redaction there is no log.
     let Ok(redactor) = redactor(repo) else { return };
     let _ = REDACTOR.set(Mutex::new(redactor));
@@ -47,6 +49,30 @@ pub(crate) fn start(format: Option<LogFormat>, repo: Option<&Path>, keeps_messag
         }
         LogFormat::Text => log.with_writer(|| EventWriter(text_line)).try_init(),
     };
+    for warning in warnings {
+        output::write_stderr(&warning);
+    }
+}
+
+/// Warnings for words of a filter that are neither levels nor parts of the program: a misspelt level
+/// would silently log nothing.
+fn unknown_levels(filter: &str) -> Vec<String> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    let is_unknown = |word: &&str| {
+        let word = word.to_ascii_lowercase();
+        !word.is_empty()
+            && word.chars().all(|c| c.is_ascii_alphanumeric())
+            && !word.starts_with("counterfoil")
+            && !LEVELS.contains(&word.as_str())
+            && !word.parse::<usize>().is_ok_and(|level| level < LEVELS.len())
+    };
+    let words = filter.split(',').map(str::trim).filter(is_unknown);
+    let warning = |word: &str| {
+        let hint = did_you_mean(word, LEVELS)
+            .unwrap_or_else(|| format!("the levels are {}", LEVELS.join(", ")));
+        format!("warning: {VARIABLE}: '{word}' is not a level, and enables nothing; {hint}\n")
+    };
+    words.map(warning).collect()
 }
 
 /// What takes out the usual kinds of secrets, those of the environment, and those of the project as
@@ -153,6 +179,25 @@ mod tests {
         let mut event = json!({"fields": {"message": "result not accepted", "agent": ""}});
         complete(&mut event);
         assert_eq!(event["fields"], json!({"message": "result not accepted"}));
+    }
+
+    #[test]
+    fn a_misspelt_level_is_said() {
+        for good in [
+            "info",
+            "WARN",
+            "3",
+            "counterfoil=debug",
+            "counterfoil_engine",
+            "warn,counterfoil_flow=trace",
+            "[attempt]=info",
+            "off",
+        ] {
+            assert_eq!(unknown_levels(good), [""; 0], "{good}");
+        }
+        let warnings = unknown_levels("inof,error");
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].contains("'inof'") && warnings[0].contains("'info'"), "{warnings:?}");
     }
 
     #[test]

@@ -55,16 +55,53 @@ pub(crate) fn create_files(folder: &Path, files: &[FileToWrite<'_>]) -> Result<(
         .iter()
         .map(|(path, bytes)| Ok((target_path(folder, path)?, *bytes)))
         .collect::<Result<_>>()?;
+    let mut created = Created::default();
     for (path, bytes) in targets {
-        let create = || -> std::io::Result<()> {
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)?;
-            }
-            OpenOptions::new().write(true).create_new(true).open(&path)?.write_all(bytes)
-        };
-        create().with_context(|| format!("cannot write {}", display_path(&path)))?;
+        let written = created.file(&path).and_then(|mut file| file.write_all(bytes));
+        if let Err(error) = written {
+            created.remove();
+            let shown = display_path(&path);
+            return Err(error)
+                .with_context(|| format!("nothing was written, because {shown} cannot be"));
+        }
     }
     Ok(())
+}
+
+/// What was created so far, in order.
+#[derive(Default)]
+struct Created {
+    folders: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+}
+
+impl Created {
+    /// Creates a file, and the folders that it needs.
+    fn file(&mut self, path: &Path) -> std::io::Result<File> {
+        let missing: Vec<&Path> = path
+            .ancestors()
+            .skip(1)
+            .take_while(|at| !at.as_os_str().is_empty() && !at.exists())
+            .collect();
+        for folder in missing.into_iter().rev() {
+            std::fs::create_dir(folder)?;
+            self.folders.push(folder.to_owned());
+        }
+        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        self.files.push(path.to_owned());
+        Ok(file)
+    }
+
+    /// Removes all of it, as far as that is possible.
+    fn remove(self) {
+        for file in self.files {
+            let _ = std::fs::remove_file(file);
+        }
+        // Those that others have written to in the meantime stay.
+        for folder in self.folders.into_iter().rev() {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
 }
 
 /// Reads all files below a folder. Their paths begin with `prefix` instead of the folder's own
@@ -191,6 +228,16 @@ mod tests {
         write_files(folder.path(), &[("run", b"#!/bin/sh\n")]).unwrap();
         let mode = folder.path().join("run").metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o111, (mode & 0o444) >> 2, "{mode:o}");
+    }
+
+    #[test]
+    fn what_cannot_be_created_whole_leaves_nothing() {
+        let folder = folder();
+        // The folder of the second file is a file by then.
+        let files: [FileToWrite<'_>; 3] = [("a/one", b"1"), ("b", b"2"), ("b/two", b"3")];
+        let error = create_files(folder.path(), &files).unwrap_err().to_string();
+        assert!(error.contains("nothing was written"), "{error}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

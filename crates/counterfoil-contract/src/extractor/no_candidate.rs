@@ -234,7 +234,8 @@ fn too_large(length: usize, limit: usize, what: &str) -> Violation {
     let mut violation = bare_violation(Code::TextTooLarge, "", message);
     violation.expected = format!("at most {limit} bytes");
     violation.received = format!("{length} bytes");
-    violation.hint = "raise the limit, or ask the agent for a shorter answer".into();
+    violation.hint =
+        "raise the limit (`--max-bytes`), or ask the agent for a shorter answer".into();
     violation
 }
 

@@ -11,6 +11,7 @@ mod table;
 pub(crate) use ancestors::enclosing_ancestor;
 pub(crate) use descendants::ProcessSet;
 pub(crate) use output_files::files_of;
+pub(crate) use rlimit_tag::tag_this_process;
 
 use super::ProcessLife;
 use crate::Containment;

@@ -138,6 +138,9 @@ pub(crate) fn enlarge_pipe(_pipe: impl AsFd) {}
 /// Neither the name of a process nor its fate without memory can be chosen here.
 pub(crate) fn protect_watchdog() {}
 
+/// There is no mark that children inherit whatever they do.
+pub(crate) fn tag_this_process(_marker: &str) {}
+
 /// The first process that shows that this one runs inside of a supervised child: this process or an
 /// ancestor.
 pub(crate) fn enclosing_ancestor(supervisor: &str) -> Option<Ancestor> {

@@ -10,13 +10,39 @@ use crate::git::GitCommand;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use tempfile::TempDir;
+
+/// The size of an object that is kept, and of all that are kept together.
+const MAX_KEPT: usize = 64 << 10;
+const MAX_KEPT_IN_ALL: usize = 4 << 20;
 
 /// Reads objects with a git folder of its own.
 #[derive(Debug, Default)]
 pub(super) struct ObjectReader {
     folders: Mutex<BTreeMap<&'static str, TempDir>>,
+    kept: Mutex<KeptObjects>,
+}
+
+/// Small objects that were read, by format, kind and id: ignore rules and attributes are read again
+/// at every look, and the id of an object is that of its content.
+#[derive(Debug, Default)]
+struct KeptObjects {
+    contents: HashMap<(&'static str, String, String), Vec<u8>>,
+    bytes: usize,
+}
+
+impl KeptObjects {
+    fn keep(&mut self, key: (&'static str, String, String), content: &[u8]) {
+        if content.len() > MAX_KEPT {
+            return;
+        }
+        if self.bytes + content.len() > MAX_KEPT_IN_ALL {
+            *self = Self::default();
+        }
+        self.bytes += content.len();
+        self.contents.insert(key, content.to_vec());
+    }
 }
 
 /// The files of a commit, and its submodules with their commits.
@@ -35,8 +61,14 @@ impl ObjectReader {
         kind: &str,
         oid: &str,
     ) -> io::Result<Vec<u8>> {
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (repo.format.name(), kind.to_owned(), oid.to_owned());
+        if let Some(content) = kept().contents.get(&key) {
+            return Ok(content.clone());
+        }
         let content = self.run(git, repo, &["cat-file", kind, oid], None)?;
         if object_id(repo.format, kind, &content) == oid {
+            kept().keep(key, &content);
             return Ok(content);
         }
         Err(io::Error::other(format!("the {kind} {oid} in the repository is damaged")))

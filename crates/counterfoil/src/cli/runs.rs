@@ -4,6 +4,7 @@ use super::{LintFormat, ListFormat};
 use clap::{Args, Subcommand, ValueEnum};
 use counterfoil_flow::Budget;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkflowArgs {
@@ -71,7 +72,7 @@ pub(crate) struct BudgetArgs {
     max_cost: Option<f64>,
 
     /// The maximum number of tokens of the whole run, input and output together
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     max_tokens: Option<u64>,
 
     /// The maximum duration of the whole run, such as 90s, 30m or 8h
@@ -79,11 +80,11 @@ pub(crate) struct BudgetArgs {
     max_time: Option<u64>,
 
     /// The maximum number of iterations of the whole run
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     max_iterations: Option<u64>,
 
     /// The maximum number of attempts of the whole run
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     max_attempts: Option<u64>,
 }
 
@@ -253,7 +254,7 @@ pub(crate) struct RunsArgs {
     pub(crate) location: StateLocation,
 
     /// The maximum number of runs
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_whole::<usize>)]
     pub(crate) limit: usize,
 
     /// The output format
@@ -288,19 +289,19 @@ pub(crate) struct ShowArgs {
     pub(crate) diff: bool,
 
     /// Print every event with its details, instead of one screen
-    #[arg(long, group = "part")]
+    #[arg(long, group = "part", conflicts_with = "step")]
     pub(crate) timeline: bool,
 
     /// Print only what went wrong, and what could not be checked
-    #[arg(long, group = "part")]
+    #[arg(long, group = "part", conflicts_with = "step")]
     pub(crate) trouble: bool,
 
     /// Print what happens until the run ends or waits
-    #[arg(long, group = "part")]
+    #[arg(long, group = "part", conflicts_with = "step")]
     pub(crate) follow: bool,
 
     /// Print the journal, one event per line
-    #[arg(long, group = "part")]
+    #[arg(long, group = "part", conflicts_with = "step")]
     pub(crate) events: bool,
 
     /// Print each claim with the observed value, the verdict and the evidence
@@ -354,7 +355,7 @@ pub(super) fn parse_pair(text: &str) -> Result<(String, String), String> {
 
 fn parse_limit(text: &str) -> Result<(String, u64), String> {
     let (name, max) = parse_pair(text).map_err(|_| "expected NAME=N".to_owned())?;
-    let max = max.parse().map_err(|_| format!("'{max}' is not a number"))?;
+    let max = max.parse().map_err(|_| format!("'{max}' is not a whole number"))?;
     Ok((name, max))
 }
 
@@ -363,6 +364,18 @@ fn parse_amount(text: &str) -> Result<f64, String> {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
         _ => Err("expected an amount such as 2.50".to_owned()),
     }
+}
+
+/// Parses a number of which at least one is needed.
+fn parse_count(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err("expected a whole number of at least 1".to_owned()),
+    }
+}
+
+pub(super) fn parse_whole<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "expected a whole number".to_owned())
 }
 
 fn parse_duration(text: &str) -> Result<u64, String> {

@@ -75,6 +75,11 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
         },
     );
     let recording = match written.and_then(|recording| {
+        let mut replies = recording.attempts.iter().flat_map(|attempt| &attempt.replies).peekable();
+        if replies.peek().is_some() && replies.all(|reply| reply.stdout.is_none()) {
+            let why = recording.left_out.first().map(String::as_str).unwrap_or_default();
+            bail!("no reply of run {run} can be exported: {why}");
+        }
         // The target is missing or empty. Renaming makes the export atomic.
         let _ = std::fs::remove_dir(&folder);
         std::fs::rename(&export.folder, &folder)

@@ -4,13 +4,14 @@ use crate::cli::InitArgs;
 use crate::exit::Exit;
 use crate::init::{
     Bindings, CONFIG_SCHEMA, FileChange, FileState, InitRecord, Plan, Survey, UndoResult,
-    file_state, plan, project_file, survey, unasked_bindings,
+    current_binding, file_state, plan, project_file, survey, unasked_bindings,
 };
 use crate::render::setup;
 use crate::{input, output, project, shell};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::display_path;
+use counterfoil_engine::config::FILE;
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
@@ -49,9 +50,12 @@ fn add(
     let plan = plan(&survey, &bindings);
     let notes: String = plan.notes.iter().map(|note| format!("note: {note}\n")).collect();
     output::write_stderr(&notes);
+    let problems = plan.problems.iter().map(|problem| format!("cannot be edited: {problem}\n"));
+    output::write_stderr(&problems.collect::<String>());
+    let is_whole = plan.problems.is_empty();
     if plan.files.is_empty() {
         output::write_stderr("nothing to add\n");
-        return Ok(Exit::Success);
+        return Ok(is_whole.into());
     }
     let (generated, edited): (Vec<_>, Vec<_>) =
         plan.files.iter().partition(|file| file.is_generated);
@@ -76,7 +80,7 @@ fn add(
     output::write_stderr(&format!(
         "done; check the setup with `counterfoil doctor`, undo the changes with `counterfoil init --undo` (recorded in {RECORD})\n"
     ));
-    Ok(Exit::Success)
+    Ok(is_whole.into())
 }
 
 /// The contracts for agents: those on the command line, and at a terminal those that the user agrees
@@ -90,6 +94,9 @@ fn bindings(args: &InitArgs, root: &Path, survey: &Survey) -> Result<Bindings> {
             && let Some(hint) = did_you_mean(agent, known)
         {
             bail!("the project has no subagent '{agent}'; {hint}");
+        }
+        if let Some(other) = current_binding(survey, agent).filter(|other| other != id) {
+            bail!("agent '{agent}' is bound to {other} already; change that in {FILE}");
         }
         if bindings.insert(agent.clone(), id.clone()).is_some() {
             bail!("--bind {agent}=… is given twice; keep one");

@@ -81,8 +81,13 @@ fn read(name: &str, source: &SourceArgs, folder: &Path) -> Result<Scaffold> {
         bail!("--optional names fields of an example; give one with --from-example");
     }
     if let (None, Some(file)) = (&example, &source.from_agent) {
+        let why = agent.as_ref().and_then(|agent| agent.unread_example.as_deref());
+        let why = match why {
+            Some(why) => format!("shows a result in a JSON block that cannot be read ({why})"),
+            None => "shows no result in a JSON block".to_owned(),
+        };
         output::write_stderr(&format!(
-            "note:  {} shows no result in a JSON block; the contract has general fields\n",
+            "note:  {} {why}; the contract has general fields\n",
             display_path(file)
         ));
     }
@@ -114,7 +119,18 @@ fn namespace(folder: &Path) -> String {
 }
 
 fn read_agent(file: &Path) -> Result<AgentFile> {
-    Ok(scaffold::parse_agent_file(&read_text(file)?))
+    let text = read_text(file)?;
+    if serde_json::from_str::<Value>(&text).is_ok_and(|value| value.is_object()) {
+        bail!(
+            "{} is a JSON object and no subagent's file; give an example answer with --from-example",
+            display_path(file)
+        );
+    }
+    let agent = scaffold::parse_agent_file(&text);
+    if agent.instructions.is_empty() {
+        bail!("{} has no instructions; a subagent's file is Markdown", display_path(file));
+    }
+    Ok(agent)
 }
 
 fn read_example(file: &Path) -> Result<Value> {

@@ -263,10 +263,14 @@ fn show_step(engine: &Engine, report: &RunReport, step: &str, args: &ShowArgs) -
     if args.prompt {
         let mut text = String::new();
         for reply in step.attempts.iter().flat_map(|attempt| &attempt.replies) {
-            let prompt = prompt_locations(&reply.transcript)
+            let read = |location: &String| files.read(location, None);
+            let locations = prompt_locations(&reply.transcript);
+            let prompt = locations
                 .iter()
-                .find_map(|location| files.read(location, None).ok())
-                .ok_or_else(|| unknown("prompt"))?;
+                .map(read)
+                .reduce(Result::or)
+                .unwrap_or_else(|| Err("it was not kept".to_owned()))
+                .map_err(|why| anyhow!("cannot read the prompt of {}: {why}", step.path))?;
             text += &String::from_utf8_lossy(&prompt);
             if !text.ends_with('\n') {
                 text.push('\n');

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
         }
         let files = report::run::files(&engine.report(&run)?);
         output::write_stderr(&render::nothing_to_undo(&repo, &files));
-        return Ok(Exit::Success);
+        return Ok(files.names.is_empty().into());
     }
     let mut undone = workspaces.undo(&run, workspace)?;
     let mut lost = BTreeSet::new();

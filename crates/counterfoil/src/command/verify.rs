@@ -37,9 +37,15 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     let kept = (!args.no_commands).then(|| state.join(KEPT));
     let base = RevisionBaseline::open(&folder, &args.base, &own_files, kept.as_deref());
     let mut base = base.map_err(|why| {
+        let shown = display_path(&folder);
+        if repository_top(&folder).is_none() {
+            return anyhow!(
+                "{shown} is not in a git repository, so the claims cannot be checked against what changed; \
+                 name the repository with --repo DIR, or use `counterfoil check` for the result alone"
+            );
+        }
         anyhow!(
-            "{why}; set --base to the revision in {} from which the agent started: HEAD, a branch or a commit",
-            display_path(&folder)
+            "{why}; set --base to the revision in {shown} from which the agent started: HEAD, a branch or a commit"
         )
     })?;
     let ContractsThen { contract, folders, note, _copies } = contracts_then(args, &mut base)?;

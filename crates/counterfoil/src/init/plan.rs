@@ -26,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) files: Vec<PlannedFile>,
     /// Notes for the user.
     pub(crate) notes: Vec<String>,
+    /// The files that cannot be edited, and why.
+    pub(crate) problems: Vec<String>,
 }
 
 /// The planned edit of one file.
@@ -61,10 +63,7 @@ pub(crate) type Bindings = BTreeMap<String, String>;
 /// The agents that have the name of one of our contracts, with that contract. A name is no reason to
 /// bind them: somebody has to say that the agent returns what the contract asks for.
 pub(crate) fn unasked_bindings(survey: &Survey, chosen: &Bindings) -> Bindings {
-    let config = match survey.files.get(FILE) {
-        Some(FileState::Text(text)) => Config::parse(text).unwrap_or_default(),
-        _ => Config::default(),
-    };
+    let config = current_config(survey);
     let agents = survey.subagents.named.keys().filter(|name| {
         let settings = config.agents.named.get(*name);
         !chosen.contains_key(*name) && settings.is_none_or(|settings| settings.contract.is_none())
@@ -74,6 +73,18 @@ pub(crate) fn unasked_bindings(survey: &Survey, chosen: &Bindings) -> Bindings {
         _ => None,
     };
     agents.filter_map(same_name).collect()
+}
+
+/// The contract that an agent is bound to already.
+pub(crate) fn current_binding(survey: &Survey, agent: &str) -> Option<String> {
+    bound_to(&current_config(survey), agent).map(str::to_owned)
+}
+
+fn current_config(survey: &Survey) -> Config {
+    match survey.files.get(FILE) {
+        Some(FileState::Text(text)) => Config::parse(text).unwrap_or_default(),
+        _ => Config::default(),
+    }
 }
 
 /// Plans the edits of a project. Agents are bound to contracts that a person chose, and to contracts
@@ -164,7 +175,7 @@ impl Plan {
             None | Some(FileState::Missing) => None,
             Some(FileState::Text(text)) => Some(text.clone()),
             Some(FileState::Unusable(why)) => {
-                self.notes.push(format!("{file}: {why}"));
+                self.problems.push(format!("{file}: {why}"));
                 return;
             }
         };
@@ -180,7 +191,7 @@ impl Plan {
                 is_generated: false,
             }),
             Ok(()) => {}
-            Err(why) => self.notes.push(format!("{file}: {why}")),
+            Err(why) => self.problems.push(format!("{file}: {why}")),
         }
     }
 }
@@ -274,11 +285,8 @@ fn add_bindings(
     notes: &mut Vec<String>,
 ) -> Result<(), Reason> {
     for (name, id) in bindings {
-        match bound_to(config, name) {
-            None => edit.add_toml(&["agents", name, "contract"], literal!(id))?,
-            Some(other) if other == id => {}
-            Some(other) => notes
-                .push(format!("agent '{name}' is bound to {other} already; change that in {FILE}")),
+        if bound_to(config, name).is_none() {
+            edit.add_toml(&["agents", name, "contract"], literal!(id))?;
         }
     }
     let unasked = unasked_bindings(survey, bindings);

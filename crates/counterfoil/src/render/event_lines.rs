@@ -447,11 +447,13 @@ pub(crate) fn attempt_title(
     visit: Visit,
 ) -> String {
     let performer = match (agent, builtin) {
-        (Some(agent), _) => agent.to_owned(),
-        (None, Some(builtin)) => builtin.to_string(),
-        (None, None) => "command".to_owned(),
+        // An agent is often named like its state.
+        (Some(agent), _) if path.rsplit('/').next() == Some(agent) => String::new(),
+        (Some(agent), _) => format!(": {agent}"),
+        (None, Some(builtin)) => format!(": {builtin}"),
+        (None, None) => ": command".to_owned(),
     };
-    format!("{path}: {performer}{visit}")
+    format!("{path}{performer}{visit}")
 }
 
 /// The result of a built-in step.

@@ -4,6 +4,7 @@ use super::event_lines::attempt_title;
 use super::text::{one_line, shell_quote, usage_suffix};
 use super::{claims, lines};
 use crate::cli::StateLocation;
+use crate::hint::budget_flag;
 use crate::report::run::{self, RunFiles};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{escape_control, pluralize};
@@ -66,7 +67,9 @@ impl Ending<'_> {
             let _ = writeln!(text, "evidence: counterfoil show {}{flags} --claims", report.run);
         }
         if report.reopenable {
-            let _ = writeln!(text, "reopen: counterfoil resume {}{flags}", report.run);
+            let more = report.used_up.map(|part| format!(" {}", budget_flag(part)));
+            let more = more.unwrap_or_default();
+            let _ = writeln!(text, "reopen: counterfoil resume {}{flags}{more}", report.run);
         } else if report.resumable && matches!(shown_outcome(report), "answered" | "interrupted") {
             let _ = writeln!(text, "continue: counterfoil resume {}{flags}", report.run);
         }

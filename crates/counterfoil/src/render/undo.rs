@@ -19,8 +19,8 @@ pub(crate) fn nothing_to_undo(repo: &Path, files: &RunFiles) -> String {
     }
     let mut text = format!(
         "nothing to undo in {shown}: there is no record of what the run changed. Changes are recorded \
-         when an agent ends that worked in the folder alone, and when a worktree is merged; \
-         `counterfoil clean` removes the records of old runs.\nThese files changed during the run:\n"
+         when an agent ends that worked in the folder alone, if they are not too large, and when a worktree \
+         is merged; `counterfoil clean` removes the records of old runs.\nThese files changed during the run:\n"
     );
     for name in files.names.iter().take(MAX_FILES) {
         let _ = writeln!(text, "  {}", escape_control(name));

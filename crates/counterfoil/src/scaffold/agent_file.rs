@@ -14,6 +14,8 @@ pub(crate) struct AgentFile {
     pub(crate) instructions: String,
     /// The last JSON object in a fenced block of its instructions: probably what it returns.
     pub(crate) example: Option<Value>,
+    /// Why the last block labelled JSON is no example, if none of them is.
+    pub(crate) unread_example: Option<String>,
 }
 
 /// The tools with which an agent can change files.
@@ -30,11 +32,16 @@ pub(crate) fn parse(text: &str) -> AgentFile {
         let name = |tool: &String| tool.split('(').next().unwrap_or_default().trim().to_owned();
         !tools.iter().map(name).any(|tool| WRITING_TOOLS.contains(&tool.as_str()))
     });
+    let (example, unread_example) = match last_json_object(instructions) {
+        Ok(example) => (example, None),
+        Err(why) => (None, Some(why)),
+    };
     AgentFile {
         description: found.description,
         is_read_only,
         instructions: instructions.trim().to_owned(),
-        example: last_json_object(instructions),
+        example,
+        unread_example,
     }
 }
 
@@ -51,16 +58,21 @@ fn after_front_matter(text: &str) -> &str {
     ""
 }
 
-/// The last fenced block labelled `json` that holds an object.
-fn last_json_object(text: &str) -> Option<Value> {
-    let mut found = None;
+/// The last fenced block labelled `json` that holds an object. If there are blocks and none holds one,
+/// the reason is an error.
+fn last_json_object(text: &str) -> Result<Option<Value>, String> {
+    let mut found = Ok(None);
     let mut block: Option<String> = None;
     for line in text.lines() {
         let mark = line.trim();
         match &mut block {
             Some(lines) if mark.starts_with("```") => {
-                let value = serde_json::from_str::<Value>(lines).ok();
-                found = value.filter(Value::is_object).or(found);
+                found = match (serde_json::from_str::<Value>(lines), found) {
+                    (Ok(value), _) if value.is_object() => Ok(Some(value)),
+                    (_, Ok(Some(before))) => Ok(Some(before)),
+                    (Ok(_), _) => Err("it is no object".to_owned()),
+                    (Err(error), _) => Err(error.to_string()),
+                };
                 block = None;
             }
             Some(lines) => {
@@ -96,5 +108,12 @@ mod tests {
             assert_eq!((found.is_read_only, found.example), (is_read_only, None), "{text}");
         }
         assert_eq!(parse("---\nname: a").instructions, "");
+        for (text, why) in
+            [("```json\n{\"a\": ...}\n```", "expected value"), ("```json\n[]\n```", "no object")]
+        {
+            let found = parse(text);
+            assert_eq!(found.example, None);
+            assert!(found.unread_example.unwrap().contains(why), "{text}");
+        }
     }
 }

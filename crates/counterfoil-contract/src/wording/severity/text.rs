@@ -26,6 +26,10 @@ pub(super) fn says_open(text: &str) -> bool {
 }
 
 fn is_severe_line(line: &str) -> bool {
+    // Most lines. All other patterns need such a word, and take long to compile.
+    if !WORDS.mention.is_match(line) {
+        return false;
+    }
     let line = WORDS.not_settled.replace_all(line, "unfixed");
     // It is not a critical path.
     let line = WORDS.path_traversal.replace_all(&line, "traversal");
@@ -114,6 +118,8 @@ fn says_of_finding(up_to: &str, behind: &str, is_known: bool) -> bool {
 static WORDS: LazyLock<Words> = LazyLock::new(Words::new);
 
 struct Words {
+    /// What a line has to hold to be severe.
+    mention: Pattern,
     path_traversal: Pattern,
     severe: Pattern,
     lower: Pattern,
@@ -259,6 +265,7 @@ impl Words {
         .join("|");
         let separator = "(?:, (?:and |or )?| and | or | & |/| / | ?[|] ?| to |–)";
         Self {
+            mention: pattern(&format!("{severe}|cvss")),
             path_traversal: pattern("path[- ]traversal"),
             severe: pattern(&severe),
             lower: pattern(LOWER),

@@ -5,7 +5,8 @@
 
 use super::orphans;
 use crate::membership::{Process, State};
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use crate::watchdog::STARTED_BY;
+use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, prlimit};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::Read;
@@ -13,6 +14,14 @@ use std::io::Read;
 /// How many descendants are tagged along with the child: more than it can start before it is
 /// tagged.
 const MAX_TAGGED_DESCENDANTS: usize = 64;
+
+/// Where the bits begin that say what a number is for. The bits above them are never set: a number is
+/// below every value that could mean "no limit", and above any that people set.
+const CLASS_SHIFT: u32 = 60;
+/// The tag of a child and its descendants.
+const CHILD_CLASS: u64 = 0b10;
+/// The tag that children inherit from the process that starts them.
+const STARTED_CLASS: u64 = 0b11;
 
 /// A marker as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +31,8 @@ impl RlimitTag {
     pub(super) fn for_marker(marker: &str) -> Self {
         let digest = Sha256::digest(marker.as_bytes());
         let number = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
-        // Below every value that could mean "no limit", and above any that people set.
-        Self(number >> 2 | 1 << 61)
+        let class = if marker.starts_with(STARTED_BY) { STARTED_CLASS } else { CHILD_CLASS };
+        Self(number >> (64 - CLASS_SHIFT) | class << CLASS_SHIFT)
     }
 
     /// Tags a child that has just been started, and what it has started already: its descendants, and
@@ -33,6 +42,8 @@ impl RlimitTag {
     pub(super) fn apply_to(self, child: &Process, our_session: i32) {
         self.set_on(child.id.pid);
         // One that is not tagged yet may start another and exit, so that it is looked for again.
+        // The kernel may leave out children while one of them exits: once is not enough to see nothing.
+        let mut looks_without = 0;
         for _ in 0..MAX_TAGGED_DESCENDANTS {
             let mut untagged = child.descendants(MAX_TAGGED_DESCENDANTS);
             untagged.extend(orphans::adopted_since(child.id.start, our_session));
@@ -40,7 +51,8 @@ impl RlimitTag {
                 let is_ours = process.id == child.id || is_tagged(process.id.pid);
                 !is_ours && process.state == State::Alive
             });
-            if untagged.is_empty() {
+            looks_without = if untagged.is_empty() { looks_without + 1 } else { 0 };
+            if looks_without == 2 {
                 return;
             }
             for process in untagged {
@@ -65,9 +77,18 @@ impl RlimitTag {
     }
 }
 
-/// Whether a process carries a tag, whatever its marker. Nobody else sets such a number.
+/// Whether a process carries the tag of a child, whatever its marker. Nobody else sets such a number.
 pub(super) fn is_tagged(pid: i32) -> bool {
-    read_limit(pid).is_some_and(|limit| limit >> 61 == 1)
+    read_limit(pid).is_some_and(|limit| limit >> CLASS_SHIFT == CHILD_CLASS)
+}
+
+/// Tags this process, so that whatever it starts inherits the tag until it gets that of a child. A
+/// process in a supervised child keeps the tag of that child.
+pub(crate) fn tag_this_process(marker: &str) {
+    let pid = getpid().as_raw_nonzero().get();
+    if !is_tagged(pid) {
+        RlimitTag::for_marker(marker).set_on(pid);
+    }
 }
 
 /// The soft limit of file locks of a process. `None` for no limit.
@@ -146,6 +167,21 @@ mod tests {
         drop(child.stdin.take());
         child.wait().unwrap();
         assert_eq!(tagged, [true, true]);
+    }
+
+    #[test]
+    fn what_has_no_tag_yet_has_inherited_one() {
+        let marker = format!("{STARTED_BY}this test");
+        tag_this_process(&marker);
+        let mut child = Command::new("setsid").args(["env", "-i", "sleep", "60"]).spawn().unwrap();
+        let process = Process::read(child.id().cast_signed()).unwrap();
+        let (inherited, own) = (RlimitTag::for_marker(&marker), RlimitTag::for_marker("own"));
+        let before = [inherited.is_set_on(process.id.pid), is_tagged(process.id.pid)];
+        own.apply_to(&process, our_session());
+        let after = [inherited.is_set_on(process.id.pid), is_tagged(process.id.pid)];
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((before, after), ([true, false], [false, true]));
     }
 
     #[test]

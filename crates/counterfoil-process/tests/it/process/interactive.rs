@@ -63,12 +63,13 @@ async fn a_message_that_is_larger_than_a_pipe_arrives_whole() {
 #[tokio::test]
 async fn timeouts_count_from_the_beginning_of_an_exchange() {
     let (mut child, input) = start(shell(ECHO));
-    let idle = Timeouts { idle: Some(Duration::from_millis(700)), ..within(10_000) };
+    // Long enough for a shell on a busy machine.
+    let idle = Timeouts { idle: Some(Duration::from_secs(3)), ..within(60_000) };
     for _ in 0..2 {
         input.send(b"word\n".to_vec()).await.unwrap();
         assert_eq!(exchange(&mut child, idle).await.0, Some(Exchange::Complete));
         // Nobody talks to it: that is not its silence.
-        tokio::time::sleep(Duration::from_millis(900)).await;
+        tokio::time::sleep(Duration::from_millis(3_200)).await;
     }
     let (done, _) = exchange(&mut child, idle).await;
     assert_eq!(ended(done).cause, Cause::Idle);

@@ -5,7 +5,7 @@ use counterfoil_workspace::path::is_strictly_inside;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The size limit of a file.
@@ -58,7 +58,12 @@ impl TranscriptReader {
         let mut bytes = Vec::new();
         File::open(self.state.join(path))
             .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-            .map_err(|error| format!("cannot read {path}: {error}"))?;
+            .map_err(|error| match error.kind() {
+                ErrorKind::NotFound => format!(
+                    "{path} is not there any more; `counterfoil clean` removes what old runs left"
+                ),
+                _ => format!("cannot read {path}: {error}"),
+            })?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
             return Err(format!("{path} is larger than {MAX_FILE_BYTES} bytes"));
         }
@@ -131,6 +136,6 @@ mod tests {
         }
         assert!(reader.read("t/log.jsonl#a#1", Some(&hash("one"))).is_err());
         assert!(reader.read("../a", None).unwrap_err().contains("outside"));
-        assert!(reader.read("t/none", None).unwrap_err().contains("cannot read"));
+        assert!(reader.read("t/none", None).unwrap_err().contains("not there any more"));
     }
 }

@@ -99,6 +99,26 @@ fn agents_end_if_the_process_is_killed() {
     assert_eq!(project.read_or_empty("asked"), "asked\n", "it can end in order");
 }
 
+/// An agent whose first act is a daemon without an environment.
+const HIDES_AT_ONCE: &str = r"(env -i setsid sh -c 'echo $$ > early; exec sleep 300' > /dev/null 2>&1 &)
+while :; do sleep 0.05; done
+";
+
+#[test]
+fn agents_end_if_the_process_is_killed_while_they_begin() {
+    for _ in 0..8 {
+        let project = ShellProject::with_agent("", HIDES_AT_ONCE);
+        let mut live = start(&mut project.command(&run_arguments("flow.yaml", SHELL_AGENT)));
+        let early = wait_until(TIMEOUT, "the daemon is up", || {
+            let pid = project.read_or_empty("early");
+            pid.ends_with('\n').then(|| pid.trim().to_owned())
+        });
+        live.kill().unwrap();
+        live.wait().unwrap();
+        wait_until(SECONDS, "the daemon ends", || describe_alive(&early).is_none().then_some(()));
+    }
+}
+
 #[test]
 fn agents_end_if_all_processes_of_that_name_are_killed() {
     let (project, arguments) = run();

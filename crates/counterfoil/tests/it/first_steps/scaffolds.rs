@@ -151,3 +151,17 @@ fn what_an_example_obviously_claims_is_verified() {
     let new = project.run(&["new", "contract", "score", "--from-example", "answer.json"]);
     new.expect(0, &["no field is verified"]);
 }
+
+#[test]
+fn what_an_agents_file_does_not_hold_is_said() {
+    let project = project();
+    let new = |file: &str| {
+        project.run(&["new", "contract", "result", "--from-agent", file, "--dir", "made"])
+    };
+    project.write("empty.md", "---\nname: empty\n---\n");
+    new("empty.md").expect(2, &["empty.md has no instructions"]);
+    new("answer.json").expect(2, &["--from-example"]);
+    assert!(!project.path("made").exists());
+    project.write("broken.md", "You work.\n\n```json\n{\"ok\": true, ...}\n```\n");
+    new("broken.md").expect(0, &["that cannot be read (key must be a string at line 1 column 14)"]);
+}

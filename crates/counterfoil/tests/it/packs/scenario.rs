@@ -68,11 +68,10 @@ impl Scenario {
     pub(crate) fn new(workflow: &str) -> Self {
         let origin = PackProject::new(workflow);
         origin.init_git();
-        for (key, value) in
-            [("user.name", "Kim"), ("user.email", "kim@example.com"), ("gc.auto", "0")]
-        {
-            origin.git(&["config", key, value]);
-        }
+        // Written at once: a process of git for each setting is a part of the time of a short play.
+        let settings = "[user]\n\tname = Kim\n\temail = kim@example.com\n[gc]\n\tauto = 0\n";
+        let config = origin.read(".git/config") + settings;
+        origin.write(".git/config", config);
         let scenario = Self {
             workflow: workflow.to_owned(),
             framings: framings(workflow),

@@ -88,6 +88,9 @@ fn a_budget_that_ran_out_is_said_with_the_flag_that_raises_it() {
     assert_eq!(project.run_workflow().ended(), ("budget", None, 6));
     let words = project.run_refused(&["resume", "last"]);
     assert!(words.contains("`--max-attempts N`"), "{words}");
+    let run = project.show_last()["run"].as_str().unwrap().to_owned();
+    let way = format!("reopen: counterfoil resume {run} --max-attempts N\n");
+    project.run(&["show"]).expect(0, &[&way]);
     let ran = project.run_json(&["resume", "last", "--max-attempts", "2", "--format", "json"]);
     assert_eq!(ran.ended(), ("done", None, 0), "{}", ran.reason());
     assert_eq!(ran.attempts(), ["first#1 accepted", "second#1 accepted"]);

@@ -202,9 +202,37 @@ fn old_runs_are_cleaned_and_open_ones_are_not() {
     assert!(!transcripts.exists());
     // What is left tells so.
     project.run(&["show", &ended]).expect(0, &["✓ done"]);
-    project.run(&["show", &ended, "work", "--reply"]).expect(2, &["cannot read the reply of work"]);
+    for (part, what) in [("--reply", "reply"), ("--prompt", "prompt")] {
+        let why = [format!("cannot read the {what} of work"), "`counterfoil clean` removes".into()];
+        project.run(&["show", &ended, "work", part]).expect(2, &[&why[0], &why[1]]);
+    }
+    let export = project.run(&["export", &ended, "recording"]);
+    export.expect(2, &["no reply of run", "`counterfoil clean` removes"]);
+    assert!(!project.path("recording").exists());
     project.run(&["answer", "last", "approve", "proceed", "--resume"]).expect(0, &["✓ done"]);
     project.run(&["clean", "--older-than", "1y"]).expect(2, &["expected an age"]);
+}
+
+#[test]
+fn what_is_of_the_whole_run_is_not_asked_of_a_step() {
+    let project = WorkflowProject::new(&one_step(""), &replies(&[GOOD]));
+    project.run_workflow();
+    for part in ["--timeline", "--trouble", "--follow", "--events"] {
+        project.run(&["show", "last", "work", part]).expect(2, &["cannot be used with"]);
+        project.run(&["show", "last", part]).expect(0, &[]);
+    }
+}
+
+#[test]
+fn what_changed_without_a_record_is_not_called_undone() {
+    let writes = "text: '{\"ok\": true}', writes: { made: x }";
+    let project = WorkflowProject::new(&one_step(""), &replies(&[writes]));
+    project.init_git();
+    project.commit_all("start");
+    project.run_workflow();
+    std::fs::remove_dir_all(project.path(".counterfoil/undo")).unwrap();
+    project.run(&["undo", "last"]).expect(1, &["nothing to undo", "no record", "  made\n"]);
+    assert_eq!(project.read("made"), "x");
 }
 
 #[test]

@@ -415,3 +415,19 @@ fn a_misspelled_agent_is_not_bound() {
     output.expect(2, &["no subagent 'reviwer'", "did you mean 'reviewer'?"]);
     assert_eq!(read_tree(&project.repo()), before);
 }
+
+#[test]
+fn what_is_asked_for_and_cannot_be_done_is_no_success() {
+    let project = claude_project();
+    project.write("repo/counterfoil.toml", "[agents.qa]\ncontract = \"execution-loop/manager\"\n");
+    let before = read_tree(&project.repo());
+    let output = init(&project, &["--yes"]).output();
+    output.expect(2, &["agent 'qa' is bound to execution-loop/manager already"]);
+    assert_eq!(read_tree(&project.repo()), before);
+    // The others are written.
+    project.write("repo/counterfoil.toml", "");
+    project.write("repo/.claude/settings.json", "{ not JSON");
+    let output = init(&project, &["--yes"]).output();
+    output.expect(1, &["cannot be edited: .claude/settings.json"]);
+    assert!(project.path("repo/.mcp.json").exists());
+}

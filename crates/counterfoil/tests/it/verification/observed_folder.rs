@@ -22,6 +22,21 @@ fn the_folder_that_is_observed_is_named_at_the_start() {
 }
 
 #[test]
+fn what_we_keep_in_the_home_folder_is_nobodys_change() {
+    let project = DirtyProject::new();
+    project.write_one_step("", "");
+    let does = "{\"files\": [\"new.txt\"]}";
+    project.write_script(&[json!({ "agent": "worker", "writes": {"new.txt": "x"}, "text": does })]);
+    let run = ["run", "repo/flow.yaml", "--agent", "script:script.yaml"];
+    let mut command = project.command(&run);
+    let home = project.path("home");
+    // The first run makes the key.
+    command.env("XDG_DATA_HOME", home.join("data")).env("HOME", &home);
+    command.output().expect(0, &["1 verified"]);
+    assert!(home.join("data/counterfoil/keys").is_dir());
+}
+
+#[test]
 fn a_look_that_takes_long_says_what_it_is_doing() {
     let project = DirtyProject::new();
     project.write_one_step("", "");
