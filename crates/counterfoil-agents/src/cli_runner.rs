@@ -31,7 +31,7 @@ use crate::trace_context;
 use counterfoil_contract::Contract;
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor;
-use counterfoil_contract::text::display_path;
+use counterfoil_contract::text::{display_path, pluralize};
 use counterfoil_flow::{AttemptOutcome, Usage};
 use counterfoil_process::{Cause, ChildSpec, Environment, Exit, Timeouts};
 use serde_json::Value;
@@ -185,10 +185,10 @@ impl CliSession {
         });
         parsed.anomalies.splice(0..0, notes);
         if lines.too_long > 0 {
-            let (count, max) = (lines.too_long, MAX_LINE_BYTES >> 20);
-            parsed.anomalies.push(format!(
-                "{count} lines of its output were longer than {max} MiB and were skipped"
-            ));
+            let (lines, max) = (pluralize(lines.too_long, "line"), MAX_LINE_BYTES >> 20);
+            parsed
+                .anomalies
+                .push(format!("{lines} of its output had more than {max} MiB and did not count"));
         }
         self.conversation = parsed.conversation.clone().or(self.conversation.take());
         let name = self.agent.adapter.name();

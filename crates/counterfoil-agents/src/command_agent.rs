@@ -17,6 +17,7 @@ use crate::stderr_end::StderrEnd;
 use crate::termination::{self, tail};
 use crate::trace_context;
 use counterfoil_contract::render::prompt::Delivery;
+use counterfoil_contract::text::pluralize;
 use counterfoil_flow::{AttemptOutcome, FailureKind, RetryRule, Usage};
 use counterfoil_process::contain::Launcher;
 use counterfoil_process::{Cause, ChildSpec, Environment, Exit, Timeouts, supervise};
@@ -322,10 +323,8 @@ impl CommandSession {
         let mut parsed = Box::new(parser).finish(&StreamEnd { exit, errors: &stderr, at });
         let mut notes = std::mem::take(&mut parsed.anomalies);
         if lines.too_long > 0 {
-            let (count, max) = (lines.too_long, MAX_LINE_BYTES >> 20);
-            notes.push(format!(
-                "{count} lines of its output were longer than {max} MiB and were skipped"
-            ));
+            let (lines, max) = (pluralize(lines.too_long, "line"), MAX_LINE_BYTES >> 20);
+            notes.push(format!("{lines} of its output had more than {max} MiB and did not count"));
         }
         self.conversation = parsed.conversation.take().or(self.conversation.take());
         let early = match over_limit {

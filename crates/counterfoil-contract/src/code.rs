@@ -67,7 +67,8 @@ codes! {
     /// A code that never changes its meaning.
     ///
     /// `C01xx` concern the extraction and the syntax of a result, `C02xx` its schema, `C03xx` its rules,
-    /// `C04xx` a contract itself, `C05xx` two versions of a contract. `W` codes are warnings.
+    /// `C04xx` a contract itself, `C05xx` two versions of a contract. `W` codes are warnings: `W01xx`
+    /// about a result, `W04xx` about a contract.
     Code, UnknownCode;
     NoResult = "C0101", "no result was found in the text";
     EmptyText = "C0102", "the text is empty";
@@ -147,6 +148,7 @@ codes! {
     DifferingResultsNote = "W0109", "an earlier valid result differs from the last one";
     NotFilled = "W0110", "a field that is filled in is not known here";
     BesideEnvelope = "W0111", "fields beside the result in its envelope were left out";
+    MisspeltKeyword = "W0401", "a keyword of a contract's schema is probably misspelt";
 }
 
 impl Code {

@@ -4,7 +4,7 @@
 use crate::code::Code;
 use crate::report::{Report, Status, Violation};
 use crate::source::Span;
-use crate::text::{Form, neutralize};
+use crate::text::{Form, neutralize, pluralize};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError,
     MietteSpanContents, Severity, SourceCode, SourceSpan, SpanContents,
@@ -39,7 +39,7 @@ pub fn render(report: &Report, name: &str, text: &str, style: Style) -> String {
     }
     let more = report.violations.len().saturating_sub(MAX_SHOWN) + report.left_out.violations;
     if more > 0 {
-        let _ = writeln!(out, "  … and {more} more violations\n");
+        let _ = writeln!(out, "  … and {}\n", pluralize(more, "more violation"));
     }
     for warning in report.warnings.iter().take(MAX_SHOWN) {
         out.push_str(&render_violation(warning, name, text, style));

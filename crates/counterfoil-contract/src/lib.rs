@@ -74,6 +74,7 @@ mod extract;
 mod extractor;
 pub mod fields;
 mod json;
+mod lint;
 pub mod load;
 mod own_words;
 #[cfg(feature = "rules")]

@@ -149,7 +149,8 @@ pub enum CommitsBefore {
     /// Those that the repository had when the step began: what its refs reached, and the others. None is
     /// known to be new if the others are not known.
     Refs(Refs),
-    /// Those that a revision reaches. What a step made after it may be part of it as well.
+    /// Those that a revision reaches. If it is a name that moves with HEAD, what a step made after it
+    /// may be part of it as well.
     Revision(String),
     /// It is not known which.
     Unknown(String),

@@ -77,7 +77,7 @@ pub(crate) enum Command {
     /// Run a workflow
     #[command(long_about = RUN, after_help = RUN_HELP)]
     Run(RunArgs),
-    /// Continue a run after an interruption, a crash, an answer or a failure
+    /// Continue a run after an interruption, an answer or a failure
     #[command(long_about = RESUME, after_help = RESUME_HELP)]
     Resume(ResumeArgs),
     /// Cancel a run
@@ -93,9 +93,9 @@ pub(crate) enum Command {
     Undo(UndoArgs),
     /// Remove what old runs left: transcripts, patches, worktrees
     Clean(CleanArgs),
-    /// Export the transcripts of a run as a recording, with secrets redacted
+    /// Export the transcripts of a run as a recording, redacted
     Export(ExportArgs),
-    /// Write the receipt of a run: what was asked, changed, claimed, checked and spent
+    /// Write the receipt of a run: what was asked, changed and verified
     Receipt(ReceiptArgs),
     /// Replay recordings and transcripts, and report what changed
     #[command(long_about = REPLAY)]
@@ -113,13 +113,13 @@ pub(crate) enum Command {
     /// Run a pack offline in a new repository, with scripted agents
     #[command(long_about = DEMO)]
     Demo(DemoArgs),
-    /// Write the files of a new contract or workflow, with a script to run it at once
+    /// Write a new contract or workflow, and a script that runs it
     #[command(long_about = NEW)]
     New(NewArgs),
-    /// Print the JSON Schema of a file or of data that the program prints
+    /// Print the JSON Schema of a file or of what commands print
     #[command(long_about = SCHEMA)]
     Schema(SchemaArgs),
-    /// Set up a project: checks, contracts for its agents, hooks and the MCP server
+    /// Set up a project: checks, contracts, hooks and the MCP server
     #[command(long_about = INIT)]
     Init(InitArgs),
     /// Check the setup and suggest fixes
@@ -128,7 +128,7 @@ pub(crate) enum Command {
     /// Validate agent output from Claude Code hooks
     #[command(long_about = HOOK)]
     Hook(HookArgs),
-    /// Print the script that completes commands, packs, contracts, runs and steps in a shell
+    /// Print the script that completes commands and names in a shell
     #[command(after_help = COMPLETIONS)]
     Completions {
         /// The shell
@@ -211,7 +211,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "ID|FILE", conflicts_with = "schema")]
     pub(crate) contract: Option<String>,
 
-    /// A folder with your own contracts
+    /// A folder with your own contracts, in addition to `contracts` next to counterfoil.toml
     #[arg(long, value_name = "DIR")]
     pub(crate) contracts: Vec<PathBuf>,
 
@@ -383,14 +383,14 @@ pub(crate) struct ContractArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ContractSources {
-    /// A folder with your own contracts
+    /// A folder with your own contracts, in addition to `contracts` next to counterfoil.toml
     #[arg(long, value_name = "DIR")]
     pub(crate) contracts: Vec<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContractCommand {
-    /// List contracts: id, version, framing, agent, summary
+    /// List contracts: id, version, framing, agent, summary, and the file of your own
     List {
         #[command(flatten)]
         sources: ContractSources,
@@ -451,7 +451,8 @@ pub(crate) enum ContractCommand {
     },
     /// Load contract files and report all problems
     Lint {
-        /// Contract files, or folders: every contract file in a folder and the folders in it
+        /// Contract files, or folders: every contract file in a folder and the folders in it. The id
+        /// of a contract of the project stands for its file
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<PathBuf>,
         /// The output format: `human` prints to stderr, the others to stdout

@@ -1,17 +1,28 @@
-//! Completion in shells: the names of packs, contracts, runs and states, read when Tab is pressed.
+//! Completion in shells: the names of packs, contracts, agent programs, codes, runs and states, read
+//! when Tab is pressed.
 
 use crate::cli::{self, StateLocation};
-use crate::state_folder;
-use clap::Command;
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use crate::{project, shell, state_folder};
+use clap::{Arg, Command};
+use clap_complete::engine::{
+    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
+};
+use counterfoil_agents::adapters::adapters;
+use counterfoil_contract::Code;
+use counterfoil_contract::text::{display_path, is_unsafe};
 use counterfoil_engine::Engine;
-use std::collections::BTreeSet;
+use counterfoil_flow::Code as WorkflowCode;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 
 /// The variable by which a shell asks for candidates.
 pub(crate) const VARIABLE: &str = "COUNTERFOIL_COMPLETE";
 
 /// The most runs that are offered.
 const MAX_RUNS: usize = 50;
+
+/// How the specs of agents begin that are not the name of a program.
+const SPEC_KINDS: [&str; 3] = ["acp:", "command:", "script:"];
 
 /// The command line with the candidates for its arguments.
 pub(crate) fn command() -> Command {
@@ -28,9 +39,9 @@ pub(crate) fn command() -> Command {
             command = with_candidates(command, path, argument, packs);
         }
     }
+    command = with_candidates(command, &["verify"], "contract", built_in_contracts);
     for path in [
         &["check"][..],
-        &["verify"],
         &["contract", "show"],
         &["contract", "schema"],
         &["contract", "prompt"],
@@ -40,7 +51,12 @@ pub(crate) fn command() -> Command {
             command = with_candidates(command, path, argument, contracts);
         }
     }
-    command
+    command = with_completer(command, &["contract", "lint"], "paths", paths_and_own_contracts);
+    for name in ["run", "resume"] {
+        command = with_completer(command, &[name], "agents", agent_specs);
+    }
+    command = with_candidates(command, &["replay"], "agent", agent_programs);
+    with_candidates(command, &["explain"], "code", codes)
 }
 
 /// Adds candidates to an argument of a command, if the command has such an argument.
@@ -50,29 +66,108 @@ fn with_candidates(
     argument: &str,
     candidates: fn() -> Vec<CompletionCandidate>,
 ) -> Command {
+    let add = |each: Arg| each.add(ArgValueCandidates::new(candidates));
+    with_changed(command, path, argument, &add)
+}
+
+/// The same with candidates that depend on what is typed.
+fn with_completer(
+    command: Command,
+    path: &[&str],
+    argument: &str,
+    completer: fn(&OsStr) -> Vec<CompletionCandidate>,
+) -> Command {
+    let add = |each: Arg| each.add(ArgValueCompleter::new(completer));
+    with_changed(command, path, argument, &add)
+}
+
+/// Changes an argument of a command, if the command has it.
+fn with_changed(
+    command: Command,
+    path: &[&str],
+    argument: &str,
+    change: &dyn Fn(Arg) -> Arg,
+) -> Command {
     let Some((first, rest)) = path.split_first() else {
         // A changed argument becomes the last one, so all of them are taken in their order.
         let ids: Vec<clap::Id> =
             command.get_arguments().map(|each| each.get_id().clone()).collect();
         return ids.into_iter().fold(command, |command, id| {
             let is_meant = id == argument;
-            command.mut_arg(id, |each| {
-                if is_meant { each.add(ArgValueCandidates::new(candidates)) } else { each }
-            })
+            command.mut_arg(id, |each| if is_meant { change(each) } else { each })
         });
     };
-    command.mut_subcommand(first, |inner| with_candidates(inner, rest, argument, candidates))
+    command.mut_subcommand(first, |inner| with_changed(inner, rest, argument, change))
 }
 
 fn packs() -> Vec<CompletionCandidate> {
     counterfoil_packs::packs().iter().map(|pack| CompletionCandidate::new(pack.name())).collect()
 }
 
-fn contracts() -> Vec<CompletionCandidate> {
+fn built_in_contracts() -> Vec<CompletionCandidate> {
+    built_in_ids().into_iter().map(CompletionCandidate::new).collect()
+}
+
+fn built_in_ids() -> BTreeSet<String> {
     let registry = counterfoil_packs::registry();
-    let ids: BTreeSet<String> =
-        registry.iter().map(|entry| entry.definition().contract.clone()).collect();
-    ids.into_iter().map(CompletionCandidate::new).collect()
+    registry.iter().map(|entry| entry.definition().contract.clone()).collect()
+}
+
+fn contracts() -> Vec<CompletionCandidate> {
+    let known = built_in_ids();
+    let own = own_contracts().into_iter().filter(|(id, _)| !known.contains(id)).map(own_contract);
+    built_in_contracts().into_iter().chain(own).collect()
+}
+
+/// The ids of the contracts of the project around the current folder, each with its file. Shells
+/// insert a candidate as it is, so an id that they would not take for one word is left out.
+fn own_contracts() -> BTreeMap<String, String> {
+    let files = project::own_contracts(&[], project::current_config_folder().as_deref());
+    let files = files.unwrap_or_default();
+    let ids = files.iter().filter_map(|file| Some((file.id()?, display_path(&file.path))));
+    ids.filter(|(id, _)| shell::quote(id) == *id).collect()
+}
+
+fn own_contract((id, file): (String, String)) -> CompletionCandidate {
+    CompletionCandidate::new(id).help(Some(file.into()))
+}
+
+/// The paths of files and folders, as for every argument that is a path, and the contracts of the
+/// project. A name that a terminal would obey is left out.
+fn paths_and_own_contracts(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let mut paths = PathCompleter::any().complete(typed);
+    paths.retain(|path| {
+        !path.get_value().to_string_lossy().contains(|c: char| c.is_control() || is_unsafe(c))
+    });
+    let typed = typed.to_string_lossy();
+    let own = own_contracts().into_iter().filter(|(id, _)| id.starts_with(&*typed));
+    paths.into_iter().chain(own.map(own_contract)).collect()
+}
+
+/// The programs that an adapter knows.
+fn agent_programs() -> Vec<CompletionCandidate> {
+    adapters().iter().map(|adapter| CompletionCandidate::new(adapter.name())).collect()
+}
+
+/// What an agent can be: a program, or a kind of spec. It may follow the name of an agent and `=`.
+fn agent_specs(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(typed) = typed.to_str() else { return Vec::new() };
+    // What follows a colon is of the program.
+    let agent = typed.split_once('=').map(|(agent, _)| agent).filter(|agent| !agent.contains(':'));
+    let prefix = agent.map(|agent| format!("{agent}=")).unwrap_or_default();
+    let specs = adapters().iter().map(|adapter| adapter.name()).chain(SPEC_KINDS);
+    let specs = specs.map(|spec| format!("{prefix}{spec}")).filter(|spec| spec.starts_with(typed));
+    specs.map(CompletionCandidate::new).collect()
+}
+
+/// The codes that `explain` has pages for.
+fn codes() -> Vec<CompletionCandidate> {
+    let contracts = Code::ALL.iter().map(|code| (code.as_str(), code.title()));
+    let workflows = WorkflowCode::ALL.iter().map(|code| (code.as_str(), code.title()));
+    let candidate = |(code, title): (&'static str, &'static str)| {
+        CompletionCandidate::new(code).help(Some(title.into()))
+    };
+    contracts.chain(workflows).map(candidate).collect()
 }
 
 /// The runs of the repository around the current folder. Errors give no candidates.
@@ -107,4 +202,33 @@ fn questions() -> Vec<CompletionCandidate> {
     let report = engine().and_then(|engine| engine.report("last").ok());
     let questions = report.map(|report| report.questions).unwrap_or_default();
     questions.into_iter().map(|question| CompletionCandidate::new(question.id)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(candidates: &[CompletionCandidate]) -> Vec<&str> {
+        candidates.iter().map(|candidate| candidate.get_value().to_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn an_agent_is_a_program_for_all_or_for_one_by_its_name() {
+        for (typed, expected) in [
+            ("c", &["claude", "codex", "command:"] as &[&str]),
+            ("reviewer=c", &["reviewer=claude", "reviewer=codex", "reviewer=command:"]),
+            ("reviewer=x", &[]),
+            ("command:A=c", &[]),
+        ] {
+            assert_eq!(values(&agent_specs(OsStr::new(typed))), expected, "{typed}");
+        }
+        assert_eq!(agent_specs(OsStr::new("")).len(), adapters().len() + SPEC_KINDS.len());
+    }
+
+    #[test]
+    fn every_code_is_offered_with_its_title() {
+        let codes = codes();
+        assert_eq!(codes.len(), Code::ALL.len() + WorkflowCode::ALL.len());
+        assert!(codes.iter().all(|code| code.get_help().is_some()));
+    }
 }

@@ -52,10 +52,7 @@ pub(crate) fn registry(folders: &[PathBuf]) -> Result<Registry> {
     let mut registry = counterfoil_packs::registry();
     for folder in folders {
         for file in add_folder(&mut registry, folder)? {
-            crate::output::write_stderr(&format!(
-                "warning: {} is skipped: it is no contract, which has an id in `contract` and a number in `version`\n",
-                display_path(&file)
-            ));
+            output::write_stderr(&format!("warning: {}\n", no_contract(&file)));
         }
     }
     Ok(registry)
@@ -84,14 +81,62 @@ fn add_folder(registry: &mut Registry, folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(skipped)
 }
 
+/// What is said of a file that looks like a contract and is none.
+fn no_contract(file: &Path) -> String {
+    format!(
+        "{} is skipped: it is no contract, which has an id in `contract` and a number in `version`",
+        display_path(file)
+    )
+}
+
+/// A file that looks like a contract.
+#[derive(Debug)]
+pub(crate) struct ContractFile {
+    pub(crate) path: PathBuf,
+    /// What it defines, which may not compile, or why it defines nothing.
+    pub(crate) definition: Result<Definition, String>,
+}
+
+impl ContractFile {
+    /// The id of the contract. A file that defines nothing may give one, too.
+    pub(crate) fn id(&self) -> Option<String> {
+        if let Ok(definition) = &self.definition {
+            return Some(definition.contract.clone());
+        }
+        let value: serde_json::Value = serde_saphyr::from_str(&contract_text(&self.path)?).ok()?;
+        value["contract"].as_str().map(str::to_owned)
+    }
+}
+
+/// The files that look like contracts in a folder and the folders in it, one by one: others are
+/// found beside one that cannot be loaded.
+pub(crate) fn contract_files(folder: &Path) -> Result<Vec<ContractFile>> {
+    let files = Folder::new(folder)
+        .contract_files(Path::new(""))
+        .with_context(|| format!("cannot read the folder {}", display_path(folder)))?;
+    let file = |path: PathBuf| {
+        let definition = if is_contract(&path)? {
+            Definition::from_file(&path).map_err(|error| error.to_string())
+        } else {
+            Err(no_contract(&path))
+        };
+        Some(ContractFile { path, definition })
+    };
+    Ok(files.into_iter().map(|path| folder.join(path)).filter_map(file).collect())
+}
+
+/// The text of a file that can be a contract. Reading a pipe would block.
+fn contract_text(path: &Path) -> Option<String> {
+    let is_readable = std::fs::metadata(path)
+        .is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_CONTRACT_BYTES);
+    is_readable.then(|| std::fs::read_to_string(path).ok()).flatten()
+}
+
 /// Whether a file is meant as a contract: it has an id and a version, or cannot be parsed. None if
 /// nothing in it suggests it.
 fn is_contract(path: &Path) -> Option<bool> {
-    // Reading a pipe would block. The loader says what is wrong with other files.
-    let is_readable = std::fs::metadata(path)
-        .is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_CONTRACT_BYTES);
-    let text = is_readable.then(|| std::fs::read_to_string(path).ok()).flatten();
-    let Some(text) = text else { return Some(true) };
+    // The loader says what is wrong with other files.
+    let Some(text) = contract_text(path) else { return Some(true) };
     if !is_contract_text(&text) {
         return None;
     }

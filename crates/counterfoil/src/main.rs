@@ -30,6 +30,7 @@ mod telemetry;
 mod terminal;
 mod unpack;
 mod user_file;
+mod wrapping;
 
 use clap::FromArgMatches as _;
 use cli::{Cli, Command};

@@ -6,7 +6,7 @@
 //! elsewhere. Only the live status lines of `progress` are drawn by a library, from escaped text.
 #![allow(clippy::disallowed_methods)]
 
-use crate::{hint, terminal};
+use crate::{hint, terminal, wrapping};
 use anyhow::Result;
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{Form, neutralize};
@@ -91,7 +91,11 @@ pub(crate) fn write_stderr(text: &str) {
     match MESSAGE_FORM.get() {
         Some(_) if text.trim().is_empty() => {}
         Some(form) => write_log(&form(&text)),
-        None => write_log(&text),
+        // Programs find whole lines; people do not read words that the edge of the terminal cuts.
+        None => match stderr_line_style().width {
+            usize::MAX => write_log(&text),
+            width => write_log(&wrapping::messages(&text, width)),
+        },
     }
 }
 

@@ -1,7 +1,8 @@
 //! The files of a project: its `counterfoil.toml`, its contracts and its state folder.
 
-use crate::input;
+use crate::input::{self, ContractFile};
 use anyhow::Result;
+use counterfoil_contract::registry::NotFound;
 use counterfoil_contract::text::display_path;
 use counterfoil_contract::{Contract, Registry};
 use counterfoil_engine::config::{Config, ConfigError, FILE};
@@ -18,6 +19,14 @@ pub(crate) const STATE_FOLDER: &str = ".counterfoil";
 /// without a repository, up to the root of the file system.
 pub(crate) fn config_folder(folder: &Path) -> Option<PathBuf> {
     folders_up_to_root(folder).find(|folder| exists(&folder.join(FILE))).map(Path::to_owned)
+}
+
+/// The folder of the nearest `counterfoil.toml` from the current folder up. It is empty if that is
+/// the current folder, so that the names of the files in it are short.
+pub(crate) fn current_config_folder() -> Option<PathBuf> {
+    let current = std::env::current_dir().ok()?;
+    let folder = config_folder(&current)?;
+    Some(if folder == current { PathBuf::new() } else { folder })
 }
 
 /// A folder and its parents up to the root of its repository or, without one, of the file system.
@@ -76,24 +85,89 @@ pub(crate) fn contracts_folder(config_folder: &Path) -> Option<PathBuf> {
     Some(config_folder.join(CONTRACTS_FOLDER)).filter(|folder| folder.is_dir())
 }
 
-/// A contract by its id: a built-in one, one in the given folders, or one of the project. A built-in
-/// contract is found even if a contract of the project cannot be loaded.
+/// A contract from a file or by its id: a built-in one, one in the given folders, or else one of the
+/// project. The others are found even if a contract of the project cannot be loaded.
 pub(crate) fn contract(
     id: &str,
     folders: &[PathBuf],
     config_folder: Option<&Path>,
 ) -> Result<Arc<Contract>> {
-    if folders.is_empty()
-        && let Ok(contract) = counterfoil_packs::registry_for(id).get(id)
-    {
-        return Ok(contract);
+    let found = input::contract(id, folders);
+    let is_unknown = found.as_ref().is_err_and(|error| error.is::<NotFound>());
+    if is_unknown && let Some(all) = with_own_contracts(folders, config_folder) {
+        return input::contract(id, &all);
     }
-    let mut folders = folders.to_vec();
-    folders.extend(config_folder.and_then(contracts_folder));
-    input::contract(id, &folders)
+    found
+}
+
+/// A contract as [`contract`] finds it for the project around the current folder.
+pub(crate) fn contract_here(id: &str, folders: &[PathBuf]) -> Result<Arc<Contract>> {
+    contract(id, folders, current_config_folder().as_deref())
+}
+
+/// The given folders and that with the project's own contracts. None if there is none, or if they
+/// include it. No folder is inside another one, so that no file is read twice.
+pub(crate) fn with_own_contracts(
+    folders: &[PathBuf],
+    config_folder: Option<&Path>,
+) -> Option<Vec<PathBuf>> {
+    let own = config_folder.and_then(contracts_folder)?;
+    if folders.iter().any(|folder| is_inside(&own, folder)) {
+        return None;
+    }
+    let others = folders.iter().filter(|folder| !is_inside(folder, &own));
+    Some(others.cloned().chain([own.clone()]).collect())
+}
+
+/// The files of the project's own contracts that are in none of the given folders.
+pub(crate) fn own_contracts(
+    folders: &[PathBuf],
+    config_folder: Option<&Path>,
+) -> Result<Vec<ContractFile>> {
+    let Some(own) = config_folder.and_then(contracts_folder) else { return Ok(Vec::new()) };
+    let mut files = input::contract_files(&own)?;
+    files.retain(|file| !folders.iter().any(|folder| is_inside(&file.path, folder)));
+    Ok(files)
+}
+
+/// Whether a path is a folder or in it, with all links resolved.
+fn is_inside(path: &Path, folder: &Path) -> bool {
+    match (path.canonicalize(), folder.canonicalize()) {
+        (Ok(path), Ok(folder)) => path.starts_with(folder),
+        _ => false,
+    }
 }
 
 /// The built-in contracts and those of the project.
 pub(crate) fn registry(config_folder: &Path) -> Result<Registry> {
     input::registry(&contracts_folder(config_folder).into_iter().collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_folder_of_contracts_is_read_twice() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        for name in ["contracts/team", "other"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+        }
+        let home = Some(root.path());
+        let own = at("contracts");
+        for (given, expected) in [
+            (vec![], Some(vec![own.clone()])),
+            (vec![at("other")], Some(vec![at("other"), own.clone()])),
+            (vec![own.clone()], None),
+            (vec![at("other/../contracts")], None),
+            (vec![root.path().to_owned()], None),
+            (vec![at("contracts/team")], Some(vec![own.clone()])),
+            (vec![at("missing")], Some(vec![at("missing"), own.clone()])),
+        ] {
+            assert_eq!(with_own_contracts(&given, home), expected, "{given:?}");
+        }
+        assert_eq!(with_own_contracts(&[], None), None);
+        assert_eq!(with_own_contracts(&[], Some(&at("other"))), None);
+    }
 }

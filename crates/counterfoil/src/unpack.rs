@@ -12,15 +12,18 @@ use std::path::{Component, Path, PathBuf};
 /// A file to write: its path relative to the folder, and its bytes.
 pub(crate) type FileToWrite<'a> = (&'a str, &'a [u8]);
 
+/// Creates a folder and those that it is in, unless it exists.
+pub(crate) fn create_folder(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("cannot create the folder {}", display_path(folder)))
+}
+
 /// Creates a folder. An existing folder must be empty; `hint` tells the user what to do if it is
 /// not.
 pub(crate) fn create_empty_folder(folder: &Path, hint: &str) -> Result<()> {
     let mut entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return std::fs::create_dir_all(folder)
-                .with_context(|| format!("cannot create the folder {}", display_path(folder)));
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => return create_folder(folder),
         Err(error) if error.kind() == ErrorKind::NotADirectory => {
             bail!("{} is not a folder", display_path(folder));
         }

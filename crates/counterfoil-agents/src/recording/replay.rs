@@ -8,6 +8,7 @@ use crate::line_buffer::LineBuffer;
 use crate::result_selection::{ResultCandidates, ResultSelector};
 use crate::submissions::Submission;
 use counterfoil_contract::expr::{Expression, Scope, Type};
+use counterfoil_contract::text::pluralize;
 use counterfoil_contract::{Contract, Status};
 use counterfoil_flow::{AttemptOutcome, BoundRule, Channel, Usage};
 use serde_json::Value;
@@ -219,8 +220,8 @@ fn parse_stream(adapter: &dyn Adapter, output: &[u8], end: &StreamEnd<'_>) -> (P
     lines.end(|line| drop(parser.on_line(line)));
     let mut parsed = parser.finish(end);
     if lines.too_long > 0 {
-        let note = format!("{} lines of its output were too long and were skipped", lines.too_long);
-        parsed.anomalies.push(note);
+        let lines = pluralize(lines.too_long, "line");
+        parsed.anomalies.push(format!("{lines} of its output did not count: too long"));
     }
     (parsed, first_end.unwrap_or(output.len()))
 }

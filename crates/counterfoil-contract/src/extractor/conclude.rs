@@ -14,6 +14,7 @@ use crate::read;
 use crate::report::{Report, Stage, Violation};
 use crate::reporting::{build_report, empty_provenance};
 use crate::source::{Position, Source, Span};
+use crate::text::pluralize;
 use crate::validate::{Detail, ValidationOutcome, bare_violation};
 use std::sync::Arc;
 
@@ -271,8 +272,8 @@ impl Extractor<'_> {
             violation.received = format!("{} values", closed.len());
             violation.hint = "send only one of them".into();
         } else {
-            violation.received =
-                format!("{} bytes of other text", span.end.saturating_sub(span.start));
+            let bytes = pluralize(span.end.saturating_sub(span.start), "byte");
+            violation.received = format!("{bytes} of other text");
             violation.hint = "send only the JSON: no fence, no sentence before or after it".into();
         }
         Some(self.finish(unreadable(last, violation), source))

@@ -9,6 +9,7 @@ use crate::read;
 use crate::report::{Report, Stage, Status, Violation};
 use crate::reporting::{build_report, empty_provenance};
 use crate::source::{Source, Span};
+use crate::text::pluralize;
 use crate::validate::{ValidationOutcome, bare_violation};
 use crate::work::MAX_CHECK_TIME;
 use serde_json::Value;
@@ -244,9 +245,9 @@ pub(crate) fn report_beyond_limits(contract: &Contract, value: &Value) -> Option
     let policy = contract.policy();
     let (violation, stage) = if has_more_values(value, policy.max_values) {
         let limit = policy.max_values;
-        let message = format!("the result has more than {limit} values");
+        let message = format!("the result has more than {}", pluralize(limit, "value"));
         let mut violation = bare_violation(Code::TooManyValues, "", message);
-        violation.expected = format!("at most {limit} values");
+        violation.expected = format!("at most {}", pluralize(limit, "value"));
         violation.received = "more".into();
         violation.hint = "send fewer items, or write long lists to a file and name it".into();
         (violation, Stage::Parse)
@@ -255,9 +256,9 @@ pub(crate) fn report_beyond_limits(contract: &Contract, value: &Value) -> Option
         let mut violation = bare_violation(
             Code::TooDeep,
             "",
-            format!("the result is nested deeper than {limit} levels"),
+            format!("the result is nested deeper than {}", pluralize(limit, "level")),
         );
-        violation.expected = format!("at most {limit} levels");
+        violation.expected = format!("at most {}", pluralize(limit, "level"));
         violation.received = "more".into();
         violation.hint = "flatten the result".into();
         (violation, Stage::Parse)

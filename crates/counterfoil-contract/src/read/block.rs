@@ -13,6 +13,7 @@ use crate::json::{self, Children, Node};
 use crate::policy::Policy;
 use crate::report::{Coercion, Violation};
 use crate::source::{Source, Span};
+use crate::text::pluralize;
 use crate::validate::{
     Detail, ParsedValue, Salvaged, ValueSpans, bare_violation, excerpt, validate,
 };
@@ -401,10 +402,10 @@ impl<'r, 't> BlockReader<'r, 't> {
 
 /// The violation of a block with too many values.
 fn too_many_values(limit: usize, span: Span) -> Violation {
-    let message = format!("the result has more than {limit} values");
+    let message = format!("the result has more than {}", pluralize(limit, "value"));
     let mut violation = bare_violation(Code::TooManyValues, "", message);
     violation.span = Some(span);
-    violation.expected = format!("at most {limit} values");
+    violation.expected = format!("at most {}", pluralize(limit, "value"));
     violation.received = "more".into();
     violation.hint = "send fewer items, or write long lists to a file and name it".into();
     violation

@@ -6,6 +6,7 @@ use crate::claim::{Claim, ClaimKind, ClaimMatch, ClaimPolicy, Figure};
 use crate::claim::{ClaimReport, Evidence};
 use crate::contract::Contract;
 use crate::policy::Framing;
+use crate::text::pluralize;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -46,7 +47,8 @@ pub(super) fn repair(contract: &Contract, refuted: &[ClaimReport], delivery: Del
         }
     }
     if refuted.len() > MAX_CLAIMS {
-        let _ = writeln!(text, "\nAnd {} more refuted claims.", refuted.len() - MAX_CLAIMS);
+        let more = pluralize(refuted.len() - MAX_CLAIMS, "more refuted claim");
+        let _ = writeln!(text, "\nAnd {more}.");
     }
     let _ = writeln!(
         text,

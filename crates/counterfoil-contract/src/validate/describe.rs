@@ -11,7 +11,7 @@ use crate::policy::{Limits, Policy};
 use crate::report::Violation;
 use crate::source::{Source, Span};
 use crate::suggest::nearest;
-use crate::text::{article, join_limited};
+use crate::text::{article, join_limited, pluralize};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -122,10 +122,11 @@ pub(crate) fn pointer_of(error: &SchemaError) -> Cow<'_, str> {
 
 /// The violation of a result that its defaults would make too large.
 pub(crate) fn too_many_defaults(max_values: usize, spans: &SpanResolver<'_, '_>) -> Violation {
-    let message = format!("the defaults of the contract would add more than {max_values} values");
+    let values = pluralize(max_values, "value");
+    let message = format!("the defaults of the contract would add more than {values}");
     let mut violation = bare_violation(Code::TooManyValues, "", message);
     violation.span = spans.value("");
-    violation.expected = format!("at most {max_values} values");
+    violation.expected = format!("at most {values}");
     violation.received = "more".into();
     violation.hint = "send fewer items".into();
     violation
@@ -467,14 +468,14 @@ pub(crate) fn parse_violation(
         ),
         Fault::TooDeep => (
             Code::TooDeep,
-            format!("the result is nested deeper than {max_depth} levels"),
-            format!("at most {max_depth} levels"),
+            format!("the result is nested deeper than {}", pluralize(max_depth, "level")),
+            format!("at most {}", pluralize(max_depth, "level")),
             "flatten the result",
         ),
         Fault::TooManyValues => (
             Code::TooManyValues,
-            format!("the result has more than {max_values} values"),
-            format!("at most {max_values} values"),
+            format!("the result has more than {}", pluralize(max_values, "value")),
+            format!("at most {}", pluralize(max_values, "value")),
             "send fewer items, or write long lists to a file and name it",
         ),
         Fault::Trailing => (

@@ -121,7 +121,7 @@ fn flatten(error: &ValidationError<'_>, found: &mut Vec<SchemaError>) {
             push(SchemaErrorKind::Size(format!("at most {}", counted(*limit, "item"))));
         }
         Kind::AdditionalItems { limit } => {
-            push(SchemaErrorKind::Size(format!("at most {limit} items")));
+            push(SchemaErrorKind::Size(format!("at most {}", counted(*limit as u64, "item"))));
         }
         Kind::MinProperties { limit } => {
             push(SchemaErrorKind::Size(format!("at least {}", counted(*limit, "field"))));

@@ -57,6 +57,8 @@ enum Kind {
     Text,
     /// A contract that does not load.
     Contract,
+    /// A contract that loads with a warning.
+    Warned,
     /// Two contracts that cannot be registered together.
     Registry,
     /// A reference that cannot be resolved.
@@ -70,6 +72,7 @@ fn kind(code: Code) -> Kind {
         Code::DuplicateContract => Kind::Registry,
         Code::UnknownContract => Kind::Reference,
         _ if code.as_str().starts_with("C04") => Kind::Contract,
+        _ if code.as_str().starts_with("W04") => Kind::Warned,
         _ if code.as_str().starts_with("C05") => Kind::Versions,
         _ => Kind::Text,
     }
@@ -120,7 +123,7 @@ fn check_page(code: Code) -> Result<(), String> {
             "text submitted",
             "text refused",
         ],
-        Kind::Contract | Kind::Registry => &["yaml bad", "yaml good"],
+        Kind::Contract | Kind::Warned | Kind::Registry => &["yaml bad", "yaml good"],
         Kind::Reference => &["yaml contract", "text bad", "text good"],
         Kind::Versions => &["yaml old", "yaml bad", "yaml good"],
     };
@@ -138,6 +141,7 @@ fn check_page(code: Code) -> Result<(), String> {
     match kind(code) {
         Kind::Text => check_text_page(code, &page),
         Kind::Contract => check_contract_page(code, &page),
+        Kind::Warned => check_warned_page(code, &page),
         Kind::Registry => check_registry_page(code, &page),
         Kind::Reference => check_reference_page(&page),
         Kind::Versions => check_compat_page(code, &page),
@@ -274,6 +278,15 @@ fn check_contract_page(code: Code, page: &Page) -> Result<(), String> {
         Ok(_) => Err("the bad contract loads".to_owned()),
         Err(error) => has_only(&error, code),
     }
+}
+
+fn check_warned_page(code: Code, page: &Page) -> Result<(), String> {
+    let good = load(only_block(page, "yaml good")?)?.lint();
+    if !good.is_empty() {
+        return Err(format!("the good contract has warnings: {good:?}"));
+    }
+    let problems = load(only_block(page, "yaml bad")?)?.lint();
+    has_only(&LoadError { name: "the bad contract".to_owned(), problems }, code)
 }
 
 /// Documents are separated by a line `---`.

@@ -2,6 +2,7 @@
 
 use counterfoil_contract::expr::Type;
 use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::text::pluralize;
 use minijinja::machinery::ast::{CallArg, Expr};
 
 /// The name of a filter, the minimum and maximum number of its arguments, and its named arguments.
@@ -185,9 +186,8 @@ fn argument_count_error(
     let count = args.iter().filter(|arg| matches!(arg, CallArg::Pos(_))).count();
     let wanted = match (least, most) {
         (0, 0) => "no arguments".to_owned(),
-        (1, 1) => "1 argument".to_owned(),
-        (least, ANY_COUNT) => format!("at least {least} arguments"),
-        (least, most) if least == most => format!("{least} arguments"),
+        (least, ANY_COUNT) => format!("at least {}", pluralize(least, "argument")),
+        (least, most) if least == most => pluralize(least, "argument"),
         (least, most) => format!("{least} to {most} arguments"),
     };
     (count < least || count > most)

@@ -181,6 +181,9 @@ this value may be missing here
     r"{{ title | replace('a') }}
            ^^^^^^^
 the filter 'replace' takes 2 arguments, not 1",
+    r"{{ tags | selectattr() }}
+          ^^^^^^^^^^
+the filter 'selectattr' takes at least 1 argument, not 0",
     r"{{ title | tojson(indnt=2) }}
            ^^^^^^
 the filter 'tojson' has no argument 'indnt'

@@ -58,8 +58,9 @@ const IDS: &[&str] = &[
 fn every_contract_is_there_and_loads() {
     let registry = registry();
     for id in IDS {
-        if let Err(error) = registry.get(id) {
-            panic!("{id}: {error}");
+        match registry.get(id) {
+            Ok(contract) => assert!(contract.lint().is_empty(), "{id}: {:?}", contract.lint()),
+            Err(error) => panic!("{id}: {error}"),
         }
     }
     let found: Vec<String> =

@@ -92,7 +92,8 @@ struct Commit {
     is_reachable: bool,
     /// Whether a branch or tag contains it, where HEAD does not.
     is_on_branch: bool,
-    /// Whether it did not exist before the step; none if that is not known.
+    /// Whether it did not exist before the step, or is not in the history of the base; none if that is
+    /// not known.
     is_new: Option<bool>,
     /// The files that it changes, relative to the top folder; empty if they were not listed.
     files: HashSet<PathBuf>,
@@ -189,12 +190,20 @@ async fn add_history(
         }
         None => None,
     };
+    // What a name reaches that may have moved is not known to be old.
+    let may_have_moved = match context.commits_before {
+        CommitsBefore::Revision(revision) if has_head => may_have_moved(revision, context).await?,
+        _ => false,
+    };
     // The commits that are not reachable from HEAD.
     let unreachable: HashSet<String> =
         if has_head { reachable(format!("{input}^HEAD\n"), context).await? } else { ids };
     for commit in known.values_mut().flatten() {
-        commit.is_new = new.as_ref().map(|new| new.contains(&commit.id));
         commit.is_reachable = !unreachable.contains(&commit.id);
+        commit.is_new = new.as_ref().map(|new| new.contains(&commit.id));
+        if may_have_moved && commit.is_reachable && commit.is_new == Some(false) {
+            commit.is_new = None;
+        }
         if !commit.is_reachable {
             let contains = format!("--contains={}", commit.id);
             let refs = ["refs/heads", "refs/tags", "refs/remotes"];
@@ -205,6 +214,22 @@ async fn add_history(
         }
     }
     Ok(())
+}
+
+/// Whether a revision may have moved with commits that were made after it: it is a name, such as HEAD
+/// or a branch, and HEAD has no commit that it does not have. The id of a commit does not move.
+async fn may_have_moved(revision: &str, context: &VerifyContext<'_>) -> Result<bool, String> {
+    if is_commit_id(revision) {
+        let commit = format!("{revision}^{{commit}}");
+        let named = ["rev-parse", "--quiet", "--verify", "--end-of-options", &commit];
+        let answer = git(&named, Vec::new(), context).await?;
+        // A branch can be called like an id.
+        let id = String::from_utf8_lossy(&answer.stdout).into_owned();
+        if answer.ok() && id.starts_with(&revision.to_lowercase()) {
+            return Ok(false);
+        }
+    }
+    Ok(reachable(format!("HEAD\n^{revision}\n"), context).await?.is_empty())
 }
 
 /// The commits that `rev-list` lists for some revisions.
@@ -302,9 +327,9 @@ fn assess(
                     ));
                 }
                 (Some(false), is_reachable) => match before {
-                    CommitsBefore::Revision(revision) if is_reachable => untold.push(format!(
-                        "{displayed} is in the history of {revision}: compare with a revision from before it"
-                    )),
+                    CommitsBefore::Revision(revision) if is_reachable => {
+                        wrong.push(format!("{displayed} (it is in the history of {revision})"));
+                    }
                     _ if is_reachable => {
                         wrong.push(format!("{displayed} (it existed before {})", state.since));
                     }
@@ -313,17 +338,22 @@ fn assess(
                         state.since
                     )),
                 },
-                (None, _) => untold.push(format!(
-                    "whether {displayed} existed before {} cannot be told{}",
-                    state.since,
-                    match before {
-                        CommitsBefore::Unknown(why) if why.is_empty() => String::new(),
-                        CommitsBefore::Unknown(why) => format!(": {why}"),
-                        CommitsBefore::Refs(Refs { unreached: None, .. }) =>
-                            ": which commits there were is not known".to_owned(),
-                        _ => ": the list of commits without parents has changed".to_owned(),
-                    }
-                )),
+                (None, _) => untold.push(match before {
+                    CommitsBefore::Revision(revision) => format!(
+                        "{displayed} is in the history of {revision}: compare with a revision from before it"
+                    ),
+                    _ => format!(
+                        "whether {displayed} existed before {} cannot be told{}",
+                        state.since,
+                        match before {
+                            CommitsBefore::Unknown(why) if why.is_empty() => String::new(),
+                            CommitsBefore::Unknown(why) => format!(": {why}"),
+                            CommitsBefore::Refs(Refs { unreached: None, .. }) =>
+                                ": which commits there were is not known".to_owned(),
+                            _ => ": the list of commits without parents has changed".to_owned(),
+                        }
+                    ),
+                }),
             },
         }
     }

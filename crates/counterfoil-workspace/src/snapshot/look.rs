@@ -99,7 +99,9 @@ impl Known<'_> {
         let Found { look: mut found, failed } =
             looker.found.into_inner().unwrap_or_else(PoisonError::into_inner);
         if failed > MAX_NAMED {
-            found.notes.push(format!("{} more folders could not be read", failed - MAX_NAMED));
+            let more = failed - MAX_NAMED;
+            let folders = if more == 1 { "folder" } else { "folders" };
+            found.notes.push(format!("{more} more {folders} could not be read"));
         }
         // What is left is in ignored folders, or gone.
         let mut folders = Folders::new(self.top);

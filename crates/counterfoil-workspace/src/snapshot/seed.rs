@@ -92,7 +92,8 @@ impl IndexReader<'_> {
         });
         let (index, changed) = (parse::index(&index?.stdout), changed?);
         if index.unparsed > 0 {
-            let note = format!("{} lines of `git ls-files` could not be parsed", index.unparsed);
+            let lines = if index.unparsed == 1 { "line" } else { "lines" };
+            let note = format!("{} {lines} of `git ls-files` could not be parsed", index.unparsed);
             self.notes.push(note);
         }
         let changed = changed.stdout;

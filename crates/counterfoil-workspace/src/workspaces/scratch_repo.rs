@@ -157,7 +157,7 @@ impl ScratchRepo {
         if blobs.len() == count {
             Ok(blobs)
         } else {
-            let why = format!("git returned {} object names for {count} files", blobs.len());
+            let why = format!("git returned {} object names, not {count}", blobs.len());
             Err(Error::Damaged { path: self.folder.clone(), why })
         }
     }

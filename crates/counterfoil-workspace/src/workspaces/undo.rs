@@ -50,9 +50,12 @@ pub(super) fn undo_plans(
             undone.restored = restored.len() as u64;
             undone.changed_since =
                 applied.changed_since.iter().map(|path| plan.display_path(path)).collect();
+            let files = match restored.len() {
+                1 => "1 file was".to_owned(),
+                count => format!("{count} files were"),
+            };
             undone.notes.push(format!(
-                "{} files were restored before another one was changed; resolve that and undo again",
-                restored.len()
+                "{files} restored before another one was changed; resolve that and undo again"
             ));
             return Ok(undone);
         }

@@ -16,11 +16,9 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Connect agents and shells", &["mcp", "hook", "completions", "man"]),
 ];
 
-const EXAMPLES: &str = "\
-Examples:
-  counterfoil demo                                      see a run without an agent or an account
+const EXAMPLES: &str = "  counterfoil demo                 see a run without an agent or an account
   counterfoil run execution-loop --task \"Add a flag\" --agent claude
-  counterfoil show                                      the last run on one screen
+  counterfoil show                 the last run on one screen
   counterfoil check answer.txt --contract execution-loop/qa";
 
 /// The whole command line, with its commands grouped in the help.
@@ -33,17 +31,21 @@ pub(crate) fn command() -> clap::Command {
 
 fn template(command: &clap::Command) -> String {
     let mut text = String::from("{about}\n\n{usage-heading} {usage}\n");
+    let (header, literal) = (command.get_styles().get_header(), command.get_styles().get_literal());
     for (title, names) in GROUPS {
-        let _ = write!(text, "\n{title}:\n");
+        let _ = write!(text, "\n{header}{title}:{header:#}\n");
         for name in names {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(text, "  {name:<12} {about}");
+            let _ = writeln!(text, "  {literal}{name:<12}{literal:#} {about}");
         }
     }
-    text + "\nOptions:\n{options}\n\n"
-        + EXAMPLES
-        + "\n\nFor details, run `counterfoil COMMAND --help`.{after-help}\n"
+    let _ = write!(
+        text,
+        "\n{header}Options:{header:#}\n{{options}}\n\n{header}Examples:{header:#}\n{EXAMPLES}\n\n\
+         For details, run `counterfoil COMMAND --help`.{{after-help}}\n"
+    );
+    text
 }
 
 #[cfg(test)]
@@ -63,5 +65,12 @@ mod tests {
             GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
         assert_eq!(grouped.len(), all.len());
         assert_eq!(grouped.into_iter().collect::<BTreeSet<_>>(), all);
+    }
+
+    #[test]
+    fn no_line_is_cut_by_a_terminal_of_80_columns() {
+        let help = command().term_width(80).render_help().to_string();
+        let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty(), "{long:#?}");
     }
 }

@@ -61,11 +61,12 @@ pub(crate) enum ReceiptCommand {
 }
 
 const VERIFY_HELP: &str = "\
-Exit codes: 0 everything that was checked agrees, 1 the receipt was altered or is not of this journal, 2 usage error, 3 a check has \
-another outcome than recorded.
+Exit codes: 0 everything that was checked agrees, 1 the receipt was altered, is not of this journal or is not known to be genuine \
+(--require-genuine), 2 usage error, 3 a check has another outcome than recorded.
 
 Anybody can compute the digests of a receipt. That it is genuine is known only if its seal is checked, with the journal of the run \
-and its key. With --rerun, a command of a receipt without a valid seal is run only if it is a check in counterfoil.toml.";
+and its key; --require-genuine fails where it is not known. With --rerun, a command of a receipt without a valid seal is run only \
+if it is a check in counterfoil.toml.";
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyReceiptArgs {
@@ -76,6 +77,10 @@ pub(crate) struct VerifyReceiptArgs {
     /// Run the checks again, in the repository as it is now
     #[arg(long)]
     pub(crate) rerun: bool,
+
+    /// Fail unless the receipt is known to be genuine: the journal of its run and the key must be here
+    #[arg(long)]
+    pub(crate) require_genuine: bool,
 
     #[command(flatten)]
     pub(crate) location: StateLocation,

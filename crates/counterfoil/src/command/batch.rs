@@ -5,12 +5,13 @@
 use crate::cli::CheckArgs;
 use crate::exit::Exit;
 use crate::report::check::{BatchError, BatchInput, BatchOutput};
-use crate::{input, output};
+use crate::{input, output, project};
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::policy::Coerce;
 use counterfoil_contract::text::{display_path, pluralize};
-use counterfoil_contract::{Contract, Framing, Policy, Registry, Report, Status};
+use counterfoil_contract::{Contract, Framing, Policy, Registry, Report, ResolveError, Status};
 use serde_json::Value;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ use std::sync::Arc;
 /// The registry, and the contracts compiled from schemas.
 struct Contracts {
     registry: Registry,
+    /// The same with the contracts of the project, if it has any. They are read for the first line
+    /// that names a contract which the registry does not have.
+    with_own: OnceCell<Result<Option<Registry>, String>>,
     schemas: HashMap<String, Arc<Contract>>,
     /// The contract of lines that name neither a contract nor a schema.
     default: Option<Arc<Contract>>,
@@ -73,6 +77,7 @@ const MAX_CACHED_SCHEMAS: usize = 256;
 pub(crate) fn run(args: &CheckArgs, paths: &[PathBuf]) -> Result<Exit> {
     let mut contracts = Contracts {
         registry: input::registry(&args.contracts)?,
+        with_own: OnceCell::new(),
         schemas: HashMap::new(),
         default: super::check::named_contract(args)?,
     };
@@ -218,7 +223,7 @@ fn check_line(
                         .into(),
                 ));
             }
-            contracts.registry.get(name).map_err(|error| fail(error.to_string()))?
+            contracts.by_id(name, &args.contracts).map_err(fail)?
         }
         (None, Some(schema)) => contracts.by_schema(&line, schema).map_err(fail)?,
         (None, None) if has_settings => {
@@ -243,6 +248,25 @@ fn check_line(
 }
 
 impl Contracts {
+    /// A contract of the registry, or else one of the project.
+    fn by_id(&self, name: &str, folders: &[PathBuf]) -> Result<Arc<Contract>, String> {
+        let unknown = match self.registry.get(name) {
+            Err(ResolveError::NotFound(error)) => error,
+            found => return found.map_err(|error| error.to_string()),
+        };
+        let with_own = self.with_own.get_or_init(|| {
+            let home = project::current_config_folder();
+            let all = project::with_own_contracts(folders, home.as_deref());
+            let registry = all.map(|all| input::registry(&all)).transpose();
+            registry.map_err(|error| format!("{error:#}"))
+        });
+        match with_own {
+            Ok(Some(registry)) => registry.get(name).map_err(|error| error.to_string()),
+            Ok(None) => Err(unknown.to_string()),
+            Err(why) => Err(why.clone()),
+        }
+    }
+
     fn by_schema(&mut self, line: &BatchInput, schema: &Value) -> Result<Arc<Contract>, String> {
         let policy = Policy {
             repair: line.repair.unwrap_or_default(),

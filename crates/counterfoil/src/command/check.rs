@@ -3,7 +3,7 @@
 use crate::cli::{AttemptArgs, CheckArgs, Format};
 use crate::exit::Exit;
 use crate::report::check::CheckReport;
-use crate::{input, output, render, terminal};
+use crate::{input, output, project, render, terminal};
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::policy::Coerce;
 use counterfoil_contract::shown::Shown;
@@ -80,7 +80,7 @@ pub(super) fn checker<'c>(
 /// The contract that the arguments name, by its id or by a schema.
 pub(super) fn named_contract(args: &CheckArgs) -> Result<Option<Arc<Contract>>> {
     match (&args.contract, &args.schema) {
-        (Some(id), _) => input::contract(id, &args.contracts).map(Some),
+        (Some(id), _) => project::contract_here(id, &args.contracts).map(Some),
         (None, Some(path)) => Ok(Some(Arc::new(by_schema(args, path)?))),
         (None, None) => Ok(None),
     }

@@ -2,28 +2,29 @@
 
 use crate::cli::{ContractCommand, LintFormat, ListFormat, ShowFormat};
 use crate::exit::Exit;
+use crate::input::ContractFile;
 use crate::report::contract::ContractListItem;
 use crate::report::lint::{ContractLint, LintFinding, LintedContract};
-use crate::{input, output, render};
-use anyhow::{Result, anyhow};
+use crate::{input, output, project, render};
+use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::compat::{self, Comparison, Direction};
 use counterfoil_contract::load::is_contract_text;
 use counterfoil_contract::render::{markdown, vendor};
-use counterfoil_contract::text::{display_path, is_unsafe};
-use counterfoil_contract::{Contract, LoadError, Registry};
+use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::text::{display_path, escape_control, is_unsafe};
+use counterfoil_contract::{Contract, Definition, LoadError, Problem, Registry};
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(command: &ContractCommand) -> Result<Exit> {
     match command {
-        ContractCommand::List { sources, format } => {
-            list(&input::registry(&sources.contracts)?, *format)
-        }
+        ContractCommand::List { sources, format } => list(&sources.contracts, *format),
         ContractCommand::Show { id, sources, format } => {
-            show(&*input::contract(id, &sources.contracts)?, *format)
+            show(&*project::contract_here(id, &sources.contracts)?, *format)
         }
         ContractCommand::Schema { id, sources, target } => {
-            let contract = input::contract(id, &sources.contracts)?;
+            let contract = project::contract_here(id, &sources.contracts)?;
             let lowered = vendor::schema(&contract, *target);
             let mut warnings = String::new();
             for loss in &lowered.losses {
@@ -40,49 +41,74 @@ pub(crate) fn run(command: &ContractCommand) -> Result<Exit> {
             Ok(Exit::Success)
         }
         ContractCommand::Prompt { id, sources } => {
-            output::write_stdout(&input::contract(id, &sources.contracts)?.prompt())?;
+            output::write_stdout(&project::contract_here(id, &sources.contracts)?.prompt())?;
             Ok(Exit::Success)
         }
         ContractCommand::Repair { id, file, sources, attempt } => {
-            let contract = input::contract(id, &sources.contracts)?;
+            let contract = project::contract_here(id, &sources.contracts)?;
             let (_, _, report) = super::check::checker(&contract, attempt)?(file)?;
             output::write_stdout(&contract.repair(&report))?;
             Ok(Exit::Success)
         }
         ContractCommand::Diff { old, new, sources, format } => {
-            let old = input::contract(old, &sources.contracts)?;
-            let new = input::contract(new, &sources.contracts)?;
+            let old = project::contract_here(old, &sources.contracts)?;
+            let new = project::contract_here(new, &sources.contracts)?;
             diff(&compat::compare(&old, &new), *format)
         }
         ContractCommand::Lint { paths, format } => lint(paths, *format),
     }
 }
 
-fn list(registry: &Registry, format: ListFormat) -> Result<Exit> {
-    let entries: Vec<_> =
-        registry.iter().map(counterfoil_contract::registry::Entry::definition).collect();
+fn list(folders: &[PathBuf], format: ListFormat) -> Result<Exit> {
+    let registry = input::registry(folders)?;
+    let own = own_contracts(folders, registry.clone());
+    let mut rows: Vec<ContractListItem<'_>> =
+        registry.iter().map(|entry| ContractListItem::from(entry.definition())).collect();
+    rows.extend(own.iter().map(|(path, definition)| ContractListItem {
+        path: Some(path.as_str()),
+        ..ContractListItem::from(definition)
+    }));
     if format == ListFormat::Json {
-        let rows: Vec<ContractListItem<'_>> =
-            entries.iter().map(|entry| ContractListItem::from(*entry)).collect();
         output::write_json(&rows)?;
         return Ok(Exit::Success);
     }
-    let id_width = entries.iter().map(|entry| entry.contract.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for entry in entries {
-        let note = if entry.deprecated.is_some() { " (deprecated)" } else { "" };
-        let _ = writeln!(
-            text,
-            "{:id_width$}  v{:<2} {:<12}  {:<22} {}{note}",
-            entry.contract,
-            entry.version,
-            entry.framing.name(),
-            entry.agent.as_deref().unwrap_or("-"),
-            entry.summary
-        );
-    }
-    output::write_stdout(&text)?;
+    output::write_stdout(&render::contract_list(&rows, output::stdout_line_style()))?;
     Ok(Exit::Success)
+}
+
+/// The newest version of each of the project's own contracts that are in none of the folders, with
+/// its file. What is wrong with a file is a warning, so that the others are listed.
+fn own_contracts(folders: &[PathBuf], mut known: Registry) -> Vec<(String, Definition)> {
+    let warn = |why: &str| output::write_stderr(&format!("warning: {why}\n"));
+    let files = project::own_contracts(folders, project::current_config_folder().as_deref());
+    let files = files.unwrap_or_else(|error| {
+        warn(&format!("{error:#}"));
+        Vec::new()
+    });
+    let mut newest: BTreeMap<String, (String, Definition)> = BTreeMap::new();
+    for ContractFile { path, definition } in files {
+        let file = display_path(&path);
+        let usable = definition.and_then(|definition| {
+            let added = Contract::compile(definition).and_then(|contract| {
+                let definition = contract.definition().clone();
+                known.add(definition.clone())?;
+                Ok(definition)
+            });
+            added.map_err(|error| LoadError { name: file.clone(), ..error }.to_string())
+        });
+        match usable {
+            Ok(definition) => {
+                let is_newer = newest
+                    .get(&definition.contract)
+                    .is_none_or(|(_, other)| other.version < definition.version);
+                if is_newer {
+                    newest.insert(definition.contract.clone(), (file, definition));
+                }
+            }
+            Err(why) => warn(&why),
+        }
+    }
+    newest.into_values().collect()
 }
 
 fn show(contract: &Contract, format: ShowFormat) -> Result<Exit> {
@@ -146,6 +172,8 @@ fn diff(comparison: &Comparison, format: ListFormat) -> Result<Exit> {
 struct Linted {
     file: String,
     result: Result<Contract, LoadError>,
+    /// What is probably a mistake in a contract that is valid.
+    warnings: Vec<Problem>,
 }
 
 impl Linted {
@@ -154,7 +182,8 @@ impl Linted {
             Ok(contract) => (Some(contract.reference().to_owned()), Vec::new()),
             Err(error) => (None, error.problems),
         };
-        LintedContract { file: self.file, ok: contract.is_some(), contract, problems }
+        let (file, ok, warnings) = (self.file, contract.is_some(), self.warnings);
+        LintedContract { file, ok, contract, problems, warnings }
     }
 }
 
@@ -167,28 +196,30 @@ fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
             registry.add(contract.definition().clone())?;
             Ok(contract)
         });
-        linted.push(Linted { file: display_path(&file), result });
+        let warnings = result.as_ref().map(Contract::lint).unwrap_or_default();
+        linted.push(Linted { file: display_path(&file), result, warnings });
     }
     let good = linted.iter().all(|linted| linted.result.is_ok());
     let findings = || -> Vec<LintFinding> {
-        let failed = linted.iter().filter_map(|linted| {
-            let error = linted.result.as_ref().err()?;
-            Some((linted, error))
-        });
-        let all = failed.flat_map(|(linted, error)| {
-            error.problems.iter().map(|problem| LintFinding::from_problem(&linted.file, problem))
+        let all = linted.iter().flat_map(|linted| {
+            let problems = linted.result.as_ref().err().map_or(&[][..], |error| &error.problems);
+            let problems = problems.iter().chain(&linted.warnings);
+            problems.map(|problem| LintFinding::from_problem(&linted.file, problem))
         });
         all.collect()
     };
     match format {
         LintFormat::Human => {
-            for Linted { file, result } in &linted {
+            for Linted { file, result, warnings } in &linted {
                 output::write_stderr(&match result {
                     Ok(contract) => format!("{file}: {} is valid\n", contract.reference()),
                     Err(error) => {
                         format!("{}\n", LoadError { name: file.clone(), ..error.clone() })
                     }
                 });
+                for warning in warnings {
+                    output::write_stderr(&format!("warning: {file}: {warning}\n"));
+                }
             }
         }
         LintFormat::Json => {
@@ -202,6 +233,41 @@ fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
 }
 
 /// The contract files at the given paths. In a folder, a file without a `contract` key is not one.
+/// What is no path is the id of a contract of the project.
 fn contract_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    input::files_in(paths, "contract", is_contract_text)
+    let mut found = Vec::new();
+    for path in paths {
+        let is_path = path.exists() || input::is_contract_file(path);
+        match path.to_str().filter(|_| !is_path) {
+            Some(id) => found.extend(files_of(id)?),
+            None => found.push(path.clone()),
+        }
+    }
+    input::files_in(&found, "contract", is_contract_text)
+}
+
+/// The files of the project that define the contract `id` or `id@version`. Those that cannot be
+/// loaded are found by the id alone.
+fn files_of(id: &str) -> Result<Vec<PathBuf>> {
+    let own = project::own_contracts(&[], project::current_config_folder().as_deref())?;
+    let is_version =
+        |definition: &Definition| id == format!("{}@{}", definition.contract, definition.version);
+    let is_meant = |file: &&ContractFile| {
+        file.id().as_deref() == Some(id) || file.definition.as_ref().is_ok_and(is_version)
+    };
+    let files: Vec<PathBuf> = own.iter().filter(is_meant).map(|file| file.path.clone()).collect();
+    if !files.is_empty() {
+        return Ok(files);
+    }
+    let shown = display_path(Path::new(id));
+    if counterfoil_packs::registry_for(id).get(id).is_ok() {
+        bail!("{shown} is a built-in contract, which is valid and has no file");
+    }
+    let ids: Vec<String> = own.iter().filter_map(ContractFile::id).collect();
+    let hint = match did_you_mean(id, ids.iter().map(String::as_str)) {
+        Some(hint) => format!("; {}", escape_control(&hint)),
+        None if ids.is_empty() => String::new(),
+        None => ", and no contract of the project has this id".to_owned(),
+    };
+    bail!("there is no file or folder {shown}{hint}")
 }

@@ -14,7 +14,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Exit> {
             output::write_json(&diagnosis)?;
         }
         ListFormat::Human => {
-            output::write_stdout(&render::doctor::diagnosis(&diagnosis, output::stdout_style()))?;
+            let style = output::stdout_line_style();
+            output::write_stdout(&render::doctor::diagnosis(&diagnosis, style))?;
         }
     }
     Ok(diagnosis.ok.into())

@@ -14,7 +14,7 @@ use counterfoil_agents::recording::{
 };
 use counterfoil_agents::redact::{RedactionLevel, Redactor};
 use counterfoil_contract::Contract;
-use counterfoil_contract::text::display_path;
+use counterfoil_contract::text::{display_path, pluralize};
 use counterfoil_engine::config::Config;
 use counterfoil_flow::{Bundle, Channel};
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
     engine.each_event(&run, 1, |event, at| recorder.on_event(&event, at))?;
     let (gathered, open) = recorder.finish();
     if open > 0 {
-        left_out.push(format!("{open} unfinished attempts"));
+        left_out.push(pluralize(open, "unfinished attempt"));
     }
     let bundle = Bundle::from_bytes(&engine.journal().bundle(&run_state.bundle)?)?;
     let redactor =

@@ -14,10 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::Path;
 
-/// The size limit of an example and of a subagent's file.
+/// The size limit of a file that is read.
 const MAX_BYTES: usize = 1 << 20;
 /// The most bytes that are read of an answer.
 const MAX_ANSWER_BYTES: u64 = 64 << 10;
+/// How often a question is asked.
+const MAX_TRIES: usize = 3;
 /// The most fields that a message lists.
 const MAX_FIELDS: usize = 40;
 /// The namespace of contracts in a folder whose name cannot be one.
@@ -49,9 +51,7 @@ fn new_workflow(
         return Ok(workflow_files(scaffold, None)?);
     }
     let contract = Contract::from_file(&path)?;
-    let (name, bytes) = input::read(&path, MAX_BYTES)?;
-    let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
-    Ok(workflow_files(scaffold, Some((contract, &text)))?)
+    Ok(workflow_files(scaffold, Some((contract, &read_text(&path)?)))?)
 }
 
 /// What the scaffold is made from.
@@ -154,35 +154,50 @@ fn read_text(file: &Path) -> Result<String> {
 /// The fields that may be missing: as given, or as a person says at the terminal.
 fn optional_fields(example: &Value, given: Option<&[String]>) -> Result<BTreeSet<String>> {
     let paths = scaffold::field_paths(example);
-    let given = match given {
-        Some(given) => given.to_vec(),
-        None if std::io::stdin().is_terminal() && output::stderr_is_terminal() => ask(&paths)?,
-        None => Vec::new(),
-    };
-    let names = given.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+    match given {
+        Some(given) => known_fields(&paths, given.iter().map(String::as_str)),
+        None if std::io::stdin().is_terminal() && output::stderr_is_terminal() => {
+            ask(&paths, &mut std::io::stdin().lock())
+        }
+        None => Ok(BTreeSet::new()),
+    }
+}
+
+/// The fields with these names. A name that no field has is an error, an empty one is left out.
+fn known_fields<'a>(
+    paths: &[String],
+    names: impl Iterator<Item = &'a str>,
+) -> Result<BTreeSet<String>> {
+    let names = names.map(str::trim).filter(|name| !name.is_empty());
     let known = |name: &str| {
         if paths.iter().any(|path| path == name) {
             return Ok(name.to_owned());
         }
         let hint = did_you_mean(name, paths.iter().map(String::as_str))
-            .unwrap_or_else(|| format!("it has {}", join_limited(&paths, MAX_FIELDS)));
+            .unwrap_or_else(|| format!("it has {}", join_limited(paths, MAX_FIELDS)));
         bail!("the example has no field '{name}'; {hint}")
     };
     names.map(known).collect()
 }
 
-fn ask(paths: &[String]) -> Result<Vec<String>> {
-    output::write_stderr(&format!(
-        "fields of the example: {}\nWhich of them may be missing? (names with commas, or nothing) ",
-        join_limited(paths, MAX_FIELDS)
-    ));
-    let mut answer = String::new();
-    std::io::stdin()
-        .lock()
-        .take(MAX_ANSWER_BYTES)
-        .read_line(&mut answer)
-        .context("cannot read the answer")?;
-    Ok(answer.trim().split(',').map(str::to_owned).collect())
+/// Asks which fields may be missing, again after a wrong answer.
+fn ask(paths: &[String], answers: &mut impl BufRead) -> Result<BTreeSet<String>> {
+    output::write_stderr(&format!("fields of the example: {}\n", join_limited(paths, MAX_FIELDS)));
+    let mut tries = 1;
+    loop {
+        output::write_stderr("Which of them may be missing? (names with commas, or nothing) ");
+        let mut answer = String::new();
+        let read = answers.by_ref().take(MAX_ANSWER_BYTES).read_line(&mut answer);
+        if read.context("cannot read the answer")? == 0 {
+            output::write_stderr("\n");
+            bail!("there is no answer, and nothing was written; name the fields with --optional");
+        }
+        match known_fields(paths, answer.split(',')) {
+            Err(error) if tries < MAX_TRIES => output::write_error(&error),
+            fields => return fields,
+        }
+        tries += 1;
+    }
 }
 
 /// Writes the files, and the schemas that they name unless they are there. Nothing is overwritten.
@@ -200,12 +215,42 @@ fn write(folder: &Path, files: &BTreeMap<String, String>) -> Result<Vec<String>>
             "nothing was written, because this is there already: {names}; choose another name or --dir"
         );
     }
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("cannot create the folder {}", display_path(folder)))?;
+    unpack::create_folder(folder)?;
     let missing = schemas.iter().filter(|(path, _)| !exists(path));
     let missing = missing.map(|(path, text)| (path.as_str(), text.as_bytes()));
     let all: Vec<unpack::FileToWrite<'_>> =
         files.iter().map(|(path, text)| (path.as_str(), text.as_bytes())).chain(missing).collect();
     unpack::create_files(folder, &all)?;
     Ok(all.iter().map(|(path, _)| (*path).to_owned()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(typed: &str) -> Result<Vec<String>, String> {
+        let paths = ["ok", "score", "note"].map(str::to_owned);
+        let fields = ask(&paths, &mut typed.as_bytes());
+        fields.map(|fields| fields.into_iter().collect()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_wrong_answer_is_asked_for_again() {
+        for (typed, fields) in [
+            ("\n", &[] as &[&str]),
+            (" score , note \n", &["note", "score"]),
+            ("scor\nscore\n", &["score"]),
+            ("scor\nok,what\nok\n", &["ok"]),
+            ("score", &["score"]),
+        ] {
+            assert_eq!(answer(typed).unwrap(), fields, "{typed:?}");
+        }
+        // Not forever, and not after the end of the input.
+        let error = answer("scor\nscor\nscor\nscore\n").unwrap_err();
+        assert!(error.contains("did you mean 'score'?"), "{error}");
+        for typed in ["", "scor\n", "scor\nscor\n"] {
+            let error = answer(typed).unwrap_err();
+            assert!(error.contains("there is no answer"), "{typed:?}: {error}");
+        }
+    }
 }

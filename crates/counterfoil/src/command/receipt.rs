@@ -1,6 +1,7 @@
 //! The command `counterfoil receipt`.
 
 mod changes;
+mod unique_keys;
 mod verify;
 
 use crate::cli::{ReceiptArgs, ReceiptCommand, ReceiptFormat, StateLocation, WriteReceiptArgs};

@@ -48,7 +48,8 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
     match args.format {
         ListFormat::Human => {
             let reopened = reopened.keys().copied().collect();
-            output::write_stdout(&render::run_list(&runs, &reopened))?;
+            let style = output::stdout_line_style();
+            output::write_stdout(&render::run_list(&runs, &reopened, style))?;
         }
         ListFormat::Json => {
             let item = |run| RunListItem::new(run, reopened.get(run.id.as_str()));

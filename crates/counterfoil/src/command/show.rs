@@ -9,6 +9,7 @@ use crate::{output, render};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::text::pluralize;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::lists::{ClaimList, EventLine};
 use counterfoil_engine::trouble::{TroubleReport, all_trouble};
@@ -189,7 +190,8 @@ fn find_step<'a>(report: &'a RunReport, step: &str) -> Result<StepOfRun<'a>> {
     let visit = visit.unwrap_or(last);
     let attempts: Vec<&Attempt> = known().filter(|attempt| attempt.visit == visit).collect();
     if attempts.is_empty() {
-        bail!("'{path}' has {last} visits in this run, and none with the number {visit}");
+        let visits = pluralize(last as usize, "visit");
+        bail!("'{path}' has {visits} in this run, and none with the number {visit}");
     }
     Ok(StepOfRun { path: path.to_owned(), visit, attempts })
 }

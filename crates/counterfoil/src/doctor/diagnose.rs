@@ -248,7 +248,6 @@ fn check_programs(
 
 /// Checks the repository, the state folder and process containment.
 fn check_repository(probe: &Probe, findings: &mut Vec<Finding>, passed: &mut Vec<String>) {
-    let state = &probe.state;
     match (probe.is_repository, probe.has_git) {
         (true, true) => passed.push("git: repository found".to_owned()),
         (true, false) => findings.push(finding(
@@ -264,15 +263,26 @@ fn check_repository(probe: &Probe, findings: &mut Vec<Finding>, passed: &mut Vec
             "`git init`",
         )),
     }
-    if probe.writable {
-        passed.push(format!("state: {}", display_path(state)));
-    } else {
-        findings.push(finding(
+    match &probe.state {
+        Ok(state) if probe.writable => passed.push(format!("state: {}", display_path(state))),
+        Ok(state) => findings.push(finding(
             Level::Fail,
             "state",
             format!("{} is not writable", display_path(state)),
             "make it, or the folder around it, writable, or choose another state folder with --state DIR",
-        ));
+        )),
+        Err(why) => findings.push(finding(
+            Level::Fail,
+            "state",
+            match &probe.config {
+                // The finding about the file says why.
+                Err(_) => format!(
+                    "the folder with the runs is not known: {CONFIG_FILE}, which may name it, cannot be read"
+                ),
+                Ok(_) => format!("the folder with the runs is not known: {why}"),
+            },
+            "correct the file, or name the folder with --state DIR",
+        )),
     }
     if let Some(folder) = &probe.world_writable {
         findings.push(finding(

@@ -45,8 +45,8 @@ pub(crate) struct Probe {
     pub(crate) has_git: bool,
     /// Whether `counterfoil` is on PATH.
     pub(crate) on_path: bool,
-    /// The folder with the runs.
-    pub(crate) state: PathBuf,
+    /// The folder with the runs, or why it is not known.
+    pub(crate) state: Result<PathBuf, String>,
     /// Whether the state folder, or the folder in which it would be created, is writable.
     pub(crate) writable: bool,
     /// The state folder or the repository, if every user may write to it.
@@ -112,8 +112,13 @@ pub(crate) fn probe(repo: &Path) -> Probe {
     let effective = config.clone().unwrap_or_default();
     let path = std::env::var_os("PATH");
     let path = path.as_deref();
-    let found = state_folder::find(repo);
-    let state = found.map_or_else(|_| repo.join(project::STATE_FOLDER), |found| found.folder);
+    let state = state_folder::find(repo).map(|found| found.folder);
+    let state = state.map_err(|error| format!("{error:#}"));
+    let world_writable = [state.as_deref().ok(), Some(repo)]
+        .into_iter()
+        .flatten()
+        .find(|folder| is_world_writable(folder))
+        .map(Path::to_owned);
     let mut invalid_json = Vec::new();
     let settings: Vec<(String, Value)> = [".claude/settings.json", ".claude/settings.local.json"]
         .into_iter()
@@ -132,12 +137,9 @@ pub(crate) fn probe(repo: &Path) -> Probe {
         is_repository: project::repository_root(repo).is_some(),
         has_git: find_on_path("git", path).is_some(),
         on_path: find_on_path("counterfoil", path).is_some(),
-        writable: is_writable(&state),
-        state: state.clone(),
-        world_writable: [state.as_path(), repo]
-            .into_iter()
-            .find(|folder| is_world_writable(folder))
-            .map(Path::to_owned),
+        writable: state.as_deref().is_ok_and(is_writable),
+        world_writable,
+        state,
         subagents: subagents(repo),
         hooks_disabled_in: settings
             .iter()

@@ -14,7 +14,7 @@ use crate::project;
 use crate::schema::FileKind;
 use crate::shell;
 use counterfoil_agents::adapters::Server;
-use counterfoil_contract::text::display_path;
+use counterfoil_contract::text::{display_path, pluralize};
 use counterfoil_engine::config::{Config, FILE};
 use serde_json::{Value, json as literal};
 use std::collections::BTreeMap;
@@ -292,8 +292,8 @@ fn add_bindings(
     let unasked = unasked_bindings(survey, bindings);
     if unasked.len() > MAX_NAMED {
         notes.push(format!(
-            "{} more agents have the name of a built-in contract and are not bound",
-            unasked.len() - MAX_NAMED
+            "not bound: {} with the name of a built-in contract",
+            pluralize(unasked.len() - MAX_NAMED, "more agent")
         ));
     }
     for (name, id) in unasked.iter().take(MAX_NAMED) {
@@ -333,8 +333,8 @@ fn add_bindings(
     }
     if ambiguous > MAX_AMBIGUOUS {
         notes.push(format!(
-            "{} more agents have names similar to contracts",
-            ambiguous - MAX_AMBIGUOUS
+            "not listed: {} with a name similar to contracts",
+            pluralize(ambiguous - MAX_AMBIGUOUS, "more agent")
         ));
     }
     if !without_match.is_empty() {

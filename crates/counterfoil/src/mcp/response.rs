@@ -4,6 +4,7 @@
 use counterfoil_agents::adapters::Server;
 use counterfoil_agents::check_service::CheckAnswer;
 use counterfoil_contract::render::prompt;
+use counterfoil_contract::text::pluralize;
 use counterfoil_contract::{Contract, Report, Status, Violation};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -49,7 +50,8 @@ impl ToolResponse {
             let _ = write!(text, ": {}", report.reason);
         }
         if let (Some(total), Some(failed)) = (report.total, report.failed) {
-            let _ = write!(text, "; {failed} of {total} tests failed");
+            let tests = pluralize(usize::try_from(total).unwrap_or(usize::MAX), "test");
+            let _ = write!(text, "; {failed} of {tests} failed");
         }
         text.push('.');
         for note in &report.notes {

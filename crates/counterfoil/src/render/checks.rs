@@ -1,6 +1,7 @@
 //! The outcomes of the project's checks as one line.
 
 use super::text::one_line;
+use counterfoil_contract::text::pluralize;
 use counterfoil_flow::{BuiltinStep, CheckReport, CheckStatus, Ended};
 use std::collections::BTreeMap;
 
@@ -56,11 +57,16 @@ fn outcome(name: &str, report: &CheckReport) -> String {
 
 fn counts(report: &CheckReport) -> String {
     match (report.total, report.failed) {
-        (Some(total), Some(failed)) if failed > 0 => format!(", {failed} of {total} tests failed"),
-        (Some(1), _) => ", 1 test".to_owned(),
-        (Some(total), _) => format!(", {total} tests"),
+        (Some(total), Some(failed)) if failed > 0 => {
+            format!(", {failed} of {} failed", test_count(total))
+        }
+        (Some(total), _) => format!(", {}", test_count(total)),
         (None, _) => String::new(),
     }
+}
+
+fn test_count(total: u64) -> String {
+    pluralize(usize::try_from(total).unwrap_or(usize::MAX), "test")
 }
 
 #[cfg(test)]
@@ -88,6 +94,11 @@ mod tests {
             "✗ base/checks: test failed: `cargo test` exited with 101, 2 of 7 tests failed; lint passed; \
              e2e is not configured; nothing is spent yet"
         );
+        if let Some(test) = reports.get_mut("test") {
+            (test.total, test.failed) = (Some(1), Some(1));
+        }
+        let line = checks_line(&BuiltinStep::Checks(names.clone()), "fix/checks", &reports);
+        assert!(line.contains("exited with 101, 1 of 1 test failed;"), "{line}");
         reports.retain(|name, _| name != "test");
         assert_eq!(
             checks_line(&BuiltinStep::Checks(names.clone()), "fix/checks", &reports),

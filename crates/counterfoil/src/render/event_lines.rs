@@ -1,17 +1,22 @@
 //! The events of a run as lines: while the run is in progress, and in the timeline afterwards.
 
+mod parts;
+
+pub(crate) use parts::attempt_title;
+pub(super) use parts::guard_values;
+
 use super::checks::checks_line;
 use super::claims::{attempt_details, repair_details, repair_reason};
 use super::lines;
-use super::text::{abbreviate, duration, one_line, timestamp, usage_suffix};
+use super::text::{duration, one_line, timestamp, usage_suffix};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::pluralize;
 use counterfoil_engine::visits::{Visit, Visits};
-use counterfoil_flow::{
-    AskedQuestion, AttemptOutcome, BuiltinStep, End, Ended, Event, Form, Origin, Reply, RunState,
-    TransitionTaken, Usage, Workflow,
+use counterfoil_flow::{AttemptOutcome, BuiltinStep, End, Ended, Event, RunState, Usage, Workflow};
+use parts::{
+    builtin_result, clock, decided_by, exit_code, last_line, problem, question_line, reason_suffix,
+    said, transition_line,
 };
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -436,162 +441,4 @@ impl OpenAttempt {
     fn title(&self) -> String {
         attempt_title(&self.path, self.agent.as_deref(), self.builtin.as_ref(), self.visit)
     }
-}
-
-/// The title of an attempt: its path, its agent or built-in step, and the number of the visit and of
-/// the attempt in it, if it is not the first.
-pub(crate) fn attempt_title(
-    path: &str,
-    agent: Option<&str>,
-    builtin: Option<&BuiltinStep>,
-    visit: Visit,
-) -> String {
-    let performer = match (agent, builtin) {
-        // An agent is often named like its state.
-        (Some(agent), _) if path.rsplit('/').next() == Some(agent) => String::new(),
-        (Some(agent), _) => format!(": {agent}"),
-        (None, Some(builtin)) => format!(": {builtin}"),
-        (None, None) => ": command".to_owned(),
-    };
-    format!("{path}{performer}{visit}")
-}
-
-/// The result of a built-in step.
-fn builtin_result(builtin: &BuiltinStep, path: &str, value: &Value) -> String {
-    let count = |name: &str| match value[name].as_array() {
-        Some(list) => list.len(),
-        None => value[name].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0),
-    };
-    let files = pluralize(count("files"), "file");
-    match builtin {
-        // Checks have no result.
-        BuiltinStep::Read(_) | BuiltinStep::Checks(_) | BuiltinStep::BaseChecks(_) => {
-            format!("✓ {path}: accepted")
-        }
-        BuiltinStep::Changes(_) => {
-            let (added, removed) = (count("added"), count("removed"));
-            let chunks = pluralize(count("chunks"), "chunk");
-            format!(
-                "✓ {path}: {files}, {} added, {removed} removed, {chunks}",
-                pluralize(added, "line")
-            )
-        }
-        BuiltinStep::Commit(_) if value["ok"] == false => {
-            format!("✗ {path}: not committed{}", reason_suffix(last_line(Some(value))))
-        }
-        BuiltinStep::Commit(_) => match value["commit"].as_str().unwrap_or_default() {
-            "" => format!("✓ {path}: nothing to commit"),
-            commit => {
-                format!("✓ {path}: committed {}, {files}", commit.get(..12).unwrap_or(commit))
-            }
-        },
-    }
-}
-
-/// The last non-blank line of a command's output.
-fn last_line(value: Option<&Value>) -> &str {
-    let output = value.and_then(|value| value["output"].as_str()).unwrap_or_default();
-    output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default()
-}
-
-fn exit_code(open: &OpenAttempt, ended: &Ended) -> Option<i64> {
-    let value = ended.value.as_ref().filter(|_| open.agent.is_none())?;
-    value.get("ok").and(value.get("exit_code"))?.as_i64()
-}
-
-/// Why a reply was not accepted.
-fn problem(reply: &Reply) -> String {
-    let codes = if reply.codes.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", reply.codes.join(", "))
-    };
-    match reply.status.as_str() {
-        "absent" => format!("no result found{codes}{}", said(reply)),
-        _ if reply.why.is_empty() => format!("the result does not satisfy its contract{codes}"),
-        _ => format!("{}{codes}", one_line(&reply.why)),
-    }
-}
-
-/// What an agent said instead of a result.
-pub(super) fn said(reply: &Reply) -> String {
-    if reply.said.is_empty() {
-        return String::new();
-    }
-    format!("; it said: \"{}\"", one_line(&reply.said))
-}
-
-fn question_line(question: &AskedQuestion) -> String {
-    let form = match &question.form {
-        Form::Choices(choices) => format!(" [{}]", choices.join(", ")),
-        Form::Pattern(_) | Form::Text => String::new(),
-    };
-    let optional = if question.optional { " (optional)" } else { "" };
-    // A text of several lines is shown as it was written.
-    let mut text = question.question.trim().lines();
-    let first = text.next().unwrap_or_default();
-    let mut line = format!("? {}: {first}", question.id);
-    for more in text {
-        let _ = write!(line, "\n  {}", more.trim_end());
-    }
-    line + &form + optional
-}
-
-fn transition_line(transition: &TransitionTaken, at: i64, mode: OutputMode) -> String {
-    let path =
-        if transition.frame.is_empty() { String::new() } else { format!("{}: ", transition.frame) };
-    let reason = match (&transition.exhausted, transition.failure, &transition.guard) {
-        (Some(limit), _, _) => format!(", because the limit '{limit}' is reached"),
-        (None, Some(failure), _) => format!(", on {}", failure.name()),
-        // The timeline prints the guard here and the reason below.
-        (None, None, _) if mode == OutputMode::Live && !transition.reason.is_empty() => {
-            reason_suffix(&transition.reason)
-        }
-        (None, None, Some(guard)) => format!(", because {}", one_line(guard)),
-        (None, None, None) if transition.saw.is_empty() => String::new(),
-        (None, None, None) => format!(", otherwise ({})", guard_values(transition)),
-    };
-    let mut line = format!("→ {path}{} to {}{reason}", transition.from, transition.to);
-    for (name, count) in &transition.counts {
-        let _ = write!(line, ", {name} = {count}");
-    }
-    if let Some(ms) =
-        transition.not_before.and_then(|time| u64::try_from(time - at).ok()).filter(|ms| *ms > 0)
-    {
-        let _ = write!(line, ", in {}", duration(ms));
-    }
-    line
-}
-
-/// The values that the guards read.
-pub(super) fn guard_values(transition: &TransitionTaken) -> String {
-    transition
-        .saw
-        .iter()
-        .map(|(path, value)| format!("{path} = {}", abbreviate(value)))
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-/// Who decided something, and from where: the name in the person's environment, then the account,
-/// the machine and the terminal, or without a terminal the program that gave the command.
-fn decided_by(by: &str, from: Option<&Origin>) -> String {
-    let Some(from) = from else { return by.to_owned() };
-    let place = match (&from.terminal, from.program.as_str()) {
-        (Some(terminal), _) => format!(" at {terminal}"),
-        (None, "") => String::new(),
-        (None, program) => format!(" from {}", one_line(program)),
-    };
-    one_line(&format!("{by} as {}@{}{place}", from.user, from.host))
-}
-
-/// A reason, preceded by a colon.
-fn reason_suffix(reason: &str) -> String {
-    if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
-}
-
-/// The time since the run started, as `h:mm:ss`.
-fn clock(ms: i64) -> String {
-    let seconds = ms.max(0) / 1000;
-    format!("{}:{:02}:{:02}", seconds / 3600, seconds % 3600 / 60, seconds % 60)
 }

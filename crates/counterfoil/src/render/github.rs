@@ -84,7 +84,7 @@ pub(crate) fn lint(findings: &[LintFinding]) -> String {
         let hint =
             if finding.hint.is_empty() { String::new() } else { format!(" ({})", finding.hint) };
         let text = message(&format!("{}{hint}", finding.text()));
-        let _ = writeln!(out, "::error {properties},title={title}::{text}");
+        let _ = writeln!(out, "::{} {properties},title={title}::{text}", finding.level());
     }
     out
 }

@@ -5,6 +5,7 @@ use super::text::shell_quote;
 use crate::report::pack::{InputReport, PackReport, WorkflowReport};
 use crate::report::project_checks::ReliedOn;
 use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::text::pluralize;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -138,7 +139,8 @@ fn run_command(name: &str, workflow: &WorkflowReport) -> String {
 /// How many files were written, and which commands use them.
 pub(crate) fn ejected(pack: &str, files: usize, demo: bool, folder: &str) -> String {
     let main = shell_quote(&format!("{}/workflow.yaml", folder.trim_end_matches('/')));
-    let mut text = format!("wrote {files} files of {pack} to {folder}\n");
+    let files = pluralize(files, "file");
+    let mut text = format!("wrote {files} of {pack} to {folder}\n");
     // Every pack takes a task.
     let _ = writeln!(text, "run:    counterfoil run {main} --task TEXT --agent SPEC");
     let _ = writeln!(text, "check:  counterfoil workflow check {main}");

@@ -64,8 +64,8 @@ fn time(at: i64) -> String {
     at.unwrap_or_else(|_| "unknown".to_owned())
 }
 
-/// What was found out about a receipt.
-pub(crate) fn verification(found: &ReceiptVerification) -> String {
+/// What was found out about a receipt, which may be required to be genuine.
+pub(crate) fn verification(found: &ReceiptVerification, require_genuine: bool) -> String {
     let mut out = String::new();
     for finding in &found.findings {
         let detail = escape_control(&finding.detail);
@@ -83,6 +83,9 @@ pub(crate) fn verification(found: &ReceiptVerification) -> String {
     let verdict = match (found.ok, found.genuine) {
         (false, _) => "does not agree",
         (true, true) => "genuine",
+        (true, false) if require_genuine => {
+            "consistent, but whether it is genuine is not known (--require-genuine)"
+        }
         (true, false) => "consistent, but whether it is genuine is not known",
     };
     let _ = writeln!(out, "receipt of run {}: {verdict}", escape_control(&found.run));

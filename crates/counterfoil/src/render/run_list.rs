@@ -1,6 +1,7 @@
 //! The list of runs.
 
-use super::table::{self, Column, Row};
+use super::list::list;
+use super::table::Column;
 use super::text::{one_line, timestamp, usage_suffix};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_engine::journal::RunInfo;
@@ -10,32 +11,40 @@ use std::collections::BTreeSet;
 /// The shortest prefix of a run id that is shown.
 const MIN_ID: usize = 13;
 
-/// One line for each run; `reopened` has the ids of those that were reopened. Lines are never wrapped, so that `grep` finds whole rows.
-pub(crate) fn run_list(runs: &[RunInfo], reopened: &BTreeSet<&str>) -> String {
+/// The runs; `reopened` has the ids of those that were reopened.
+pub(crate) fn run_list(runs: &[RunInfo], reopened: &BTreeSet<&str>, style: Style) -> String {
     if runs.is_empty() {
         return "no runs\n".to_owned();
     }
-    let columns = ["RUN", "STARTED", "WORKFLOW", "OUTCOME", "STATE", "USED", "REASON"];
+    let columns = [
+        Column::fixed("RUN"),
+        Column::fixed("STARTED"),
+        Column::wrapping("WORKFLOW"),
+        Column::wrapping("OUTCOME"),
+        Column::wrapping("STATE"),
+        Column::wrapping("USED"),
+        Column::wrapping("REASON"),
+    ];
     let id_length = distinct_prefix(runs);
-    let rows: Vec<Row> =
+    let rows: Vec<Vec<String>> =
         runs.iter().map(|run| row(run, id_length, reopened.contains(run.id.as_str()))).collect();
-    let unlimited = Style { color: false, unicode: true, width: usize::MAX };
-    table::render(&columns.map(Column::fixed), &rows, 0, unlimited)
+    // In a narrow terminal, what was used and the reason stand below.
+    list(&columns, &rows, 5, style)
 }
 
-fn row(run: &RunInfo, id_length: usize, reopened: bool) -> Row {
+fn row(run: &RunInfo, id_length: usize, reopened: bool) -> Vec<String> {
     let summary = &run.summary;
     let cause = summary.cause.as_ref().map(|cause| format!(" ({cause})")).unwrap_or_default();
     let again = if reopened { ", reopened" } else { "" };
-    Row(vec![
-        run.id.chars().take(id_length).collect::<String>().into(),
-        timestamp(run.created_at).into(),
-        run.workflow.clone().into(),
-        format!("{}{cause}{again}", lists::outcome(run)).into(),
-        summary.state.clone().into(),
-        usage_suffix(&lists::usage(run)).trim_start_matches(", ").into(),
-        one_line(&summary.reason).into(),
-    ])
+    vec![
+        run.id.chars().take(id_length).collect(),
+        timestamp(run.created_at),
+        run.workflow.clone(),
+        format!("{}{cause}{again}", lists::outcome(run)),
+        summary.state.clone(),
+        usage_suffix(&lists::usage(run)).trim_start_matches(", ").to_owned(),
+        one_line(&summary.reason),
+    ]
 }
 
 /// The length of the id prefix that tells all runs apart. Ids begin with the time.

@@ -109,19 +109,19 @@ pub(crate) fn claims(
 
 /// Findings about contract and workflow files as a SARIF log.
 pub(crate) fn lint(findings: &[LintFinding]) -> Value {
-    let mut codes: Vec<(&str, &str, &str)> =
-        findings.iter().map(|finding| (finding.code, finding.title, finding.page)).collect();
+    let code = |finding: &LintFinding| (finding.code, finding.title, finding.page, finding.level());
+    let mut codes: Vec<_> = findings.iter().map(code).collect();
     codes.sort_unstable();
     codes.dedup();
     let rules: Vec<Value> = codes
         .iter()
-        .map(|(code, title, page)| {
+        .map(|(code, title, page, level)| {
             json!({
                 "id": code,
                 "shortDescription": {"text": title},
                 "fullDescription": {"text": title},
                 "help": {"text": format!("counterfoil explain {code}"), "markdown": page},
-                "defaultConfiguration": {"level": "error"},
+                "defaultConfiguration": {"level": level},
             })
         })
         .collect();
@@ -143,13 +143,13 @@ pub(crate) fn lint(findings: &[LintFinding]) -> Value {
             json!({
                 "ruleId": finding.code,
                 "ruleIndex": codes.iter().position(|(code, ..)| *code == finding.code).unwrap_or(0),
-                "level": "error",
+                "level": finding.level(),
                 "message": {"text": with_hint(&finding.text(), &finding.hint)},
                 "locations": [{"physicalLocation": physical}],
             })
         })
         .collect();
-    log(&rules, &results, &json!({"ok": findings.is_empty()}))
+    log(&rules, &results, &json!({"ok": findings.iter().all(|finding| finding.is_warning)}))
 }
 
 fn with_hint(message: &str, hint: &str) -> String {

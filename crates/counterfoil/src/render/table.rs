@@ -34,6 +34,11 @@ impl Column {
     pub(crate) fn number(title: &'static str) -> Self {
         Self { title, wraps: false, right: true }
     }
+
+    /// The column, never wrapped.
+    pub(super) fn unwrapped(self) -> Self {
+        Self { wraps: false, ..self }
+    }
 }
 
 /// A cell of a table. Line breaks begin a new line; other unsafe characters are escaped.
@@ -64,20 +69,27 @@ const MAX_LINES: usize = 8;
 /// The smallest width of a wrapped column.
 const MIN_WIDTH: usize = 8;
 /// The number of spaces between columns.
-const GAP: usize = 2;
+pub(super) const GAP: usize = 2;
 
 /// A table. The titles of the columns come first, unless all of them are empty.
 pub(crate) fn render(columns: &[Column], rows: &[Row], indent: usize, style: Style) -> String {
+    let (titles, rows) = parts(columns, rows, indent, style);
+    titles + &rows.concat()
+}
+
+/// The same in parts: the titles, and the lines of each row.
+pub(super) fn parts(
+    columns: &[Column],
+    rows: &[Row],
+    indent: usize,
+    style: Style,
+) -> (String, Vec<String>) {
     let widths = widths(columns, rows, style.width.saturating_sub(indent));
-    let titles = columns.iter().map(|column| Cell::from(column.title)).collect::<Vec<_>>();
-    let mut text = String::new();
-    if columns.iter().any(|column| !column.title.is_empty()) {
-        text.push_str(&row_lines(columns, &titles, &widths, indent, style));
-    }
-    for Row(cells) in rows {
-        text.push_str(&row_lines(columns, cells, &widths, indent, style));
-    }
-    text
+    let row_lines = |cells: &[Cell]| row_lines(columns, cells, &widths, indent, style);
+    let titles: Vec<Cell> = columns.iter().map(|column| Cell::from(column.title)).collect();
+    let has_titles = columns.iter().any(|column| !column.title.is_empty());
+    let titles = if has_titles { row_lines(&titles) } else { String::new() };
+    (titles, rows.iter().map(|Row(cells)| row_lines(cells)).collect())
 }
 
 /// The width of each column: that of its content or, for wrapped columns, at most an equal share

@@ -21,6 +21,9 @@ pub(crate) struct ContractListItem<'a> {
     pub(crate) aliases: &'a [String],
     /// Why the contract is deprecated, and what to use instead.
     pub(crate) deprecated: Option<&'a str>,
+    /// The file of a contract of the project; left out for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) path: Option<&'a str>,
 }
 
 impl<'a> From<&'a Definition> for ContractListItem<'a> {
@@ -33,6 +36,7 @@ impl<'a> From<&'a Definition> for ContractListItem<'a> {
             summary: &definition.summary,
             aliases: &definition.aliases,
             deprecated: definition.deprecated.as_deref(),
+            path: None,
         }
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct LintedContract {
     pub(crate) contract: Option<String>,
     /// The problems of the file.
     pub(crate) problems: Vec<Problem>,
+    /// What is probably a mistake, but does not make the file invalid.
+    pub(crate) warnings: Vec<Problem>,
 }
 
 /// What is wrong with workflow files.
@@ -56,6 +58,8 @@ pub(crate) struct LintFinding {
     pub(crate) code: &'static str,
     pub(crate) title: &'static str,
     pub(crate) page: &'static str,
+    /// Whether the file is valid all the same.
+    pub(crate) is_warning: bool,
     /// The file, relative to the current folder.
     pub(crate) file: String,
     pub(crate) position: Option<Position>,
@@ -81,6 +85,7 @@ impl LintFinding {
             code: problem.code.as_str(),
             title: problem.code.title(),
             page: problem.code.page(),
+            is_warning: problem.code.is_warning(),
             file: file.to_owned(),
             position: problem.line.map(|line| Position { line, column: None, bytes: None }),
             place: problem.place.clone(),
@@ -95,6 +100,7 @@ impl LintFinding {
             code: finding.code.as_str(),
             title: finding.code.title(),
             page: finding.code.page(),
+            is_warning: false,
             file: file.to_owned(),
             position: finding.span.map(|span| Position {
                 line: span.line,
@@ -105,6 +111,11 @@ impl LintFinding {
             message: finding.message.clone(),
             hint: finding.hint.clone(),
         }
+    }
+
+    /// The level, as SARIF and GitHub call it.
+    pub(crate) fn level(&self) -> &'static str {
+        if self.is_warning { "warning" } else { "error" }
     }
 
     /// The message, with the place if it has one.

@@ -669,6 +669,37 @@ fn lint_takes_folders_and_writes_what_ci_reads() {
 }
 
 #[test]
+fn lint_warns_of_misspelt_keywords_in_every_format() {
+    let folder = TempDir::new().unwrap();
+    let path = file(
+        &folder,
+        "loose.yaml",
+        "contract: acme/loose\nversion: 1\nschema: { type: object, requird: [ok], properties: { ok: { type: boolean } } }\n",
+    );
+    let lint = |format: &str| {
+        let output = counterfoil().args(["contract", "lint", &path, "--format", format]).output();
+        // The contract is valid.
+        assert_eq!(output.code, Some(0), "{output:?}");
+        output
+    };
+    let human = lint("human").stderr;
+    assert!(human.contains("acme/loose@1 is valid"), "{human}");
+    assert!(human.contains("W0401 at schema.requird: 'requird' is no keyword"), "{human}");
+    assert!(human.contains("did you mean 'required'?"), "{human}");
+    let json = lint("json").json();
+    let row = &json["contracts"][0];
+    assert_eq!((&json["ok"], &row["problems"]), (&json!(true), &json!([])));
+    assert_eq!(row["warnings"][0]["code"], "W0401");
+    assert_eq!(row["warnings"][0]["place"], "schema.requird");
+    let sarif = lint("sarif").json();
+    assert_eq!(sarif["runs"][0]["properties"]["ok"], true);
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    assert_eq!((results.len(), &results[0]["level"]), (1, &json!("warning")));
+    let github = lint("github").stdout;
+    assert!(github.starts_with("::warning file=") && github.contains("W0401"), "{github}");
+}
+
+#[test]
 fn workflows_are_checked_by_the_folder() {
     let folder = TempDir::new().unwrap();
     let good = "workflow: good\nversion: 1\nstart: done\nstates: { done: { end: done } }\n";
@@ -684,6 +715,10 @@ fn workflows_are_checked_by_the_folder() {
     let rows = json["workflows"].as_array().unwrap();
     let good: Vec<bool> = rows.iter().map(|row| row["ok"].as_bool().unwrap()).collect();
     assert_eq!(good, [false, true, true]);
+    for (row, file) in rows.iter().zip(["flows/deeper/bad.yaml", "flows/good.yaml", "review-fix"]) {
+        assert!(row["file"].as_str().unwrap().ends_with(file), "{row}");
+    }
+    assert_eq!(rows[0]["findings"][0]["file"], "bad.yaml");
     let github = check(&[&flows, "--format", "github"]).stdout;
     assert!(
         github.starts_with("::error file=") && github.contains("deeper/bad.yaml,line=3,col="),

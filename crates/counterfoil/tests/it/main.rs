@@ -19,6 +19,7 @@ mod logs;
 mod mcp;
 mod pack_commands;
 mod packs;
+mod project_contracts;
 mod receipts;
 mod recordings;
 mod renamed;

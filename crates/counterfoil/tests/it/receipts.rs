@@ -199,6 +199,59 @@ fn a_receipt_is_compared_with_its_journal_and_a_change_is_noticed() {
 }
 
 #[test]
+fn a_receipt_that_must_be_genuine_fails_where_that_is_not_known() {
+    let project = ran();
+    let original = receipt(&project);
+    let verify = |project: &TestProject, receipt: &Value| {
+        project.write("receipt.json", receipt.to_string());
+        project.run(&["receipt", "verify", "receipt.json", "--require-genuine"])
+    };
+    verify(&project, &original).expect(0, &["receipt of run", ": genuine"]);
+    let mut changed = original.clone();
+    changed["outcome"] = json!("failed");
+    verify(&project, &changed).expect(1, &["does not agree"]);
+    // Nothing speaks against it where its journal is not.
+    let other = TestProject::new(PROGRAM);
+    verify(&other, &original).expect(1, &["is genuine is not known (--require-genuine)"]);
+    let arguments = ["receipt", "verify", "receipt.json", "--require-genuine", "--format", "json"];
+    let (code, found) = other.code_and_json(&arguments);
+    assert_eq!((code, &found["ok"], &found["genuine"]), (1, &json!(true), &json!(false)));
+}
+
+#[test]
+fn a_receipt_with_a_key_that_occurs_twice_is_refused() {
+    let project = ran();
+    // The last one counts for most programs, and people read the first one.
+    let text = receipt(&project).to_string();
+    for (from, to) in [
+        ("{\"receipt\":1,", "{\"outcome\":\"failed\",\n\"receipt\":1,"),
+        ("\"summary\":{", "\"summary\":{\"verified\":7,\n"),
+    ] {
+        assert!(text.contains(from), "{text}");
+        project.write("receipt.json", text.replacen(from, to, 1));
+        let output = project.run(&["receipt", "verify", "receipt.json"]);
+        assert_eq!(output.code, Some(2), "{}", output.stdout);
+        assert!(output.stderr.contains("is not a receipt: the key \""), "{}", output.stderr);
+        assert!(output.stderr.contains("occurs twice in one object at line 2"), "{output:?}");
+    }
+}
+
+#[test]
+fn without_a_commit_the_checks_cannot_be_run_again_and_that_is_said() {
+    let project = ran();
+    project.write("receipt.json", receipt(&project).to_string());
+    let verify = || project.run_refused(&["receipt", "verify", "receipt.json", "--rerun"]);
+    std::fs::remove_dir_all(project.path(".git")).unwrap();
+    let said = verify();
+    assert!(said.contains("is not in a git repository, so the checks cannot be run"), "{said}");
+    assert!(said.contains("--repo DIR"), "{said}");
+    project.init_git();
+    let said = verify();
+    assert!(said.contains("has no commit to compare the files with"), "{said}");
+    assert!(said.contains("commit the files"), "{said}");
+}
+
+#[test]
 fn the_checks_of_a_receipt_are_run_again() {
     let project = ran();
     project.write("receipt.json", receipt(&project).to_string());

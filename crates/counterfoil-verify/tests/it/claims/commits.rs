@@ -2,6 +2,7 @@
 
 use crate::claims::{TestWorkspace, notes, short};
 use counterfoil_contract::claim::{Claim, ClaimKind, Verdict};
+use counterfoil_verify::claims::CommitsBefore;
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
@@ -111,6 +112,39 @@ fn a_commit_is_there_and_holds_its_files() {
         (verdict, reason),
         (Some(Verdict::Refuted), format!("{new} does not contain 1 of 1 file: b"))
     );
+}
+
+#[test]
+fn a_commit_in_the_history_of_the_base_is_no_work_since_then() {
+    let mut workspace = TestWorkspace::with(&[("a", "1")]);
+    git(&workspace.top(), &["init", "-q", "-b", "main"], LATER);
+    let old = commit(&workspace, "old", LATER);
+    workspace.write("a", "2");
+    let base = commit(&workspace, "base", LATER);
+    let mut assert_verdict = |revision: &str, id: &str, verdict: Verdict, reason: &str| {
+        workspace.commits_before = CommitsBefore::Revision(revision.to_owned());
+        let claim = Claim::new(ClaimKind::Commit);
+        let report = workspace.verify_claim("sha", claim, &json!({ "sha": id })).unwrap();
+        assert_eq!(report.verdict, verdict, "{id} since {revision}: {}", report.reason);
+        assert!(report.reason.contains(reason), "{id} since {revision}: {}", report.reason);
+    };
+    // HEAD and a branch move with a commit, so the agent may have made this one.
+    for revision in ["HEAD", "main"] {
+        let reason =
+            format!("is in the history of {revision}: compare with a revision from before");
+        assert_verdict(revision, &base, Verdict::Unverifiable, &reason);
+        assert_verdict(revision, &old, Verdict::Unverifiable, &reason);
+    }
+    // An id does not.
+    for revision in [base.as_str(), &base[..8], &base.to_uppercase()] {
+        let reason = format!("(it is in the history of {revision})");
+        assert_verdict(revision, &base, Verdict::Refuted, &reason);
+        assert_verdict(revision, &old, Verdict::Refuted, &reason);
+    }
+    assert_verdict(&old, &base, Verdict::Verified, "");
+    // Where there are commits since the base, it did not move with them.
+    assert_verdict("HEAD~1", &base, Verdict::Verified, "");
+    assert_verdict("HEAD~1", &old, Verdict::Refuted, "(it is in the history of HEAD~1)");
 }
 
 #[test]

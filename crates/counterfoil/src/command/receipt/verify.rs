@@ -1,21 +1,23 @@
 //! The command `counterfoil receipt verify`.
 
+use super::unique_keys;
 use crate::cli::{ListFormat, VerifyReceiptArgs};
 use crate::exit::Exit;
 use crate::report::receipt::{Comparison, ReceiptVerification, RerunCheck};
 use crate::{input, output, render, state_folder};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Contract;
-use counterfoil_contract::text::pluralize;
+use counterfoil_contract::text::{display_path, pluralize};
 use counterfoil_engine::config::Config;
 use counterfoil_engine::receipt::{EventChain, ReceiptCheck, VERSION, content_digest};
 use counterfoil_flow::CheckStatus;
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::Launcher;
-use counterfoil_verify::baseline::RevisionBaseline;
+use counterfoil_verify::baseline::{BaselineError, RevisionBaseline};
 use counterfoil_verify::claims::{
     Check, CheckRun, CommitsBefore, StartWords, VerifyConfig, VerifyContext, run_check,
 };
+use counterfoil_workspace::git::{head, repository_top};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,9 +50,12 @@ pub(super) fn run(args: &VerifyReceiptArgs) -> Result<Exit> {
     }
     match args.format {
         ListFormat::Json => output::write_json(&found)?,
-        ListFormat::Human => output::write_stdout(&render::receipt::verification(&found))?,
+        ListFormat::Human => {
+            output::write_stdout(&render::receipt::verification(&found, args.require_genuine))?;
+        }
     }
-    Ok(match (found.is_altered(), found.has_other_outcome()) {
+    let is_refused = found.is_altered() || (args.require_genuine && !found.genuine);
+    Ok(match (is_refused, found.has_other_outcome()) {
         (true, _) => Exit::Failure,
         (false, true) => Exit::Claim,
         (false, false) => Exit::Success,
@@ -65,8 +70,7 @@ fn read(path: &Path) -> Result<(Value, Document)> {
     if bytes.trim_ascii_start().starts_with(b"<") {
         bail!("{name} is a page; give the JSON file of the receipt, which stands beside it");
     }
-    let value: Value =
-        serde_json::from_slice(&bytes).with_context(|| format!("{name} is not a receipt"))?;
+    let value = unique_keys::read(&bytes).with_context(|| format!("{name} is not a receipt"))?;
     let receipt: Document = Document::deserialize(&value)
         .map_err(|error| anyhow!("{name} is not a receipt: {error}"))?;
     if receipt.receipt != VERSION {
@@ -275,7 +279,7 @@ async fn run_in(
 ) -> Result<Option<CheckRun>> {
     let own_files = BTreeSet::from([state.to_owned(), repo.join(crate::project::STATE_FOLDER)]);
     let mut base = RevisionBaseline::open(repo, "HEAD", &own_files, None)
-        .map_err(|why| anyhow!("the checks cannot be run again: {why}"))?;
+        .map_err(|why| cannot_rerun(repo, &why))?;
     let diff = base.diff();
     let (folder, top) = (diff.folder().to_owned(), diff.top().to_owned());
     let launcher = Launcher::new(config.contain.clone(), std::env::current_exe().ok(), Some(state));
@@ -300,4 +304,22 @@ async fn run_in(
         concurrent_writer: None,
     };
     Ok(run_check(check, &mut context).await)
+}
+
+/// Why the checks cannot be run again in a repository, and what to do.
+fn cannot_rerun(repo: &Path, why: &BaselineError) -> anyhow::Error {
+    let shown = display_path(repo);
+    let way_out = "name the repository of the run with --repo DIR, or leave out --rerun";
+    if repository_top(repo).is_none() {
+        return anyhow!(
+            "{shown} is not in a git repository, so the checks cannot be run again; {way_out}"
+        );
+    }
+    if head(repo).is_none() {
+        return anyhow!(
+            "the repository {shown} has no commit to compare the files with, so the checks cannot be \
+             run again; commit the files, {way_out}"
+        );
+    }
+    anyhow!("the checks cannot be run again: {why}")
 }

@@ -437,7 +437,7 @@ fn outside_of_a_repository_there_is_nothing_to_compare_with() {
     project.write("contracts/fix.yaml", CONTRACT);
     let words = project.snapshot_verbatim(&BASE);
     assert!(
-        words.contains("exit 2") && words.contains("revision 'HEAD' cannot be found"),
+        words.contains("exit 2") && words.contains("is not in a git repository"),
         "{words}"
     );
 }
@@ -485,6 +485,13 @@ fn what_was_committed_since_the_base_counts_as_well() {
         .concat(),
     );
     assert_eq!(code, 0, "{report}");
+    // What was there at the base was not made since.
+    let old = git(&project, &["rev-parse", "HEAD~1"]).trim().to_owned();
+    project.write("answer.txt", text.replace(&sha, &old));
+    let required = ["--require", "commit", "--format", "json"];
+    let (code, report) = project.code_and_json(&[&arguments[..], &required].concat());
+    assert_eq!(code, 3, "{report}");
+    assert!(verdicts(&report).contains(&"commit refuted".to_owned()), "{report}");
 }
 
 #[test]

@@ -42,3 +42,19 @@ fn new_asks_which_fields_may_be_missing() {
         "{contract}"
     );
 }
+
+#[test]
+fn a_wrong_answer_is_explained_and_asked_for_again() {
+    let project = TestProject::new(PROGRAM);
+    project.write("answer.json", r#"{"ok": true, "score": 1}"#);
+    let new = "new contract gate --from-example answer.json";
+    // The input ends before there is an answer.
+    let shown = at_terminal(&project, new, "scor\n");
+    assert!(shown.contains("no field 'scor'; did you mean 'score'?"), "{shown}");
+    assert!(shown.contains("there is no answer"), "{shown}");
+    assert!(!project.path("contracts").exists());
+    let shown = at_terminal(&project, new, "scor\nscore\n");
+    assert_eq!(shown.matches("Which of them may be missing?").count(), 2, "{shown}");
+    let contract = project.read("contracts/gate.yaml");
+    assert!(contract.contains("required:\n  - ok\n"), "{contract}");
+}

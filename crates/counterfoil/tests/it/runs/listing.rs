@@ -49,6 +49,26 @@ fn the_list_says_how_each_run_stands_newest_first() {
 }
 
 #[test]
+fn lists_fit_a_narrow_terminal() {
+    let project = three();
+    let program =
+        project.command::<&str>(&[]).as_std().get_program().to_string_lossy().into_owned();
+    let on_terminal = |arguments: &str| {
+        let line = format!("stty rows 24 cols 80; '{program}' {arguments}");
+        let output = project.command_of("script", &["-qefc", &line, "/dev/null"]).output();
+        let shown = output.stdout.replace('\r', "");
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        shown
+    };
+    let runs = on_terminal("runs");
+    for words in ["RUN ", " OUTCOME ", "may not write\n", "Shall it go out?\n"] {
+        assert!(runs.contains(words), "{words}\n{runs}");
+    }
+    let contracts = on_terminal("contract list");
+    assert!(contracts.contains("\n    One thing that a review found\n"), "{contracts}");
+}
+
+#[test]
 fn a_run_is_named_by_its_id_the_start_of_it_or_last() {
     let project = three();
     let listed = project.run_json(&["runs", "--format", "json"]).report;

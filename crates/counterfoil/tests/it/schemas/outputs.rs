@@ -154,9 +154,19 @@ fn lists_of_problems_have_their_shapes() {
     };
     let list = fits("contract-list", &["contract", "list", "--contracts", "contracts"]);
     assert!(list.as_array().unwrap().iter().any(|item| item["deprecated"].is_string()));
+    project.write("counterfoil.toml", "");
+    let list = fits("contract-list", &["contract", "list"]);
+    assert!(list.as_array().unwrap().iter().any(|item| item["path"].is_string()));
+    std::fs::remove_file(project.path("counterfoil.toml")).unwrap();
     project.write("broken.yaml", "contract: acme/broken\nversion: one\nfields: { ok: maybe }\n");
     let lint = fits("contract-lint", &["contract", "lint", "broken.yaml", "contracts"]);
     assert_eq!(lint["contracts"][0]["ok"], false, "{lint}");
+    project.write(
+        "loose.yaml",
+        "contract: acme/loose\nversion: 1\nfields: { ok: { type: string, minlength: 1 } }\n",
+    );
+    let lint = fits("contract-lint", &["contract", "lint", "loose.yaml"]);
+    assert_eq!(lint["contracts"][0]["warnings"][0]["code"], "W0401", "{lint}");
     project.write(
         "qa-2.yaml",
         CONTRACT

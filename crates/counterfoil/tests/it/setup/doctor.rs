@@ -234,6 +234,36 @@ fn a_place_where_runs_cannot_be() {
 }
 
 #[test]
+fn a_state_folder_whose_name_cannot_be_read_is_not_known() {
+    let project = project();
+    let doctor = |settings: &str| {
+        project.write("repo/counterfoil.toml", settings);
+        let output = doctor(&project).env_remove("COUNTERFOIL_STATE").output();
+        assert_eq!(output.code, Some(1), "{output:?}");
+        project.to_snapshot(&output)
+    };
+    for (settings, expected) in [
+        (
+            "state = \"../runs\"\nagent = [\n",
+            "fail state: the folder with the runs is not known: counterfoil.toml, which may name it, \
+             cannot be read\n       fix: correct the file, or name the folder with --state DIR\n",
+        ),
+        (
+            "state = 7\n",
+            "fail state: the folder with the runs is not known: [project]/repo/counterfoil.toml: `state` \
+             must be the path of a folder",
+        ),
+    ] {
+        let shown = doctor(settings);
+        assert!(shown.contains(expected), "{shown}");
+        assert!(!shown.contains("ok   state"), "{shown}");
+    }
+    // In a file that is wrong elsewhere, the name can be read.
+    let shown = doctor("state = \"../runs\"\nagent = 7\n");
+    assert!(shown.contains("ok   state: [project]/repo/../runs\n"), "{shown}");
+}
+
+#[test]
 fn a_place_where_anybody_may_write() {
     use std::os::unix::fs::PermissionsExt;
     let project = project();

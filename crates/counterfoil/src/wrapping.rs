@@ -1,0 +1,121 @@
+//! Wraps messages for people at the width of their terminal, so that no word is cut by its edge.
+
+use std::borrow::Cow;
+use textwrap::core::Word;
+use textwrap::{Options, WordSeparator, WordSplitter};
+use unicode_width::UnicodeWidthStr;
+
+/// Messages as they fit a terminal: lines that are too long continue below, indented. What is in
+/// backquotes stays in one piece, and a line that is a command is left as it is, so that both can be
+/// copied. So is a line with colours, which whoever coloured it has wrapped.
+pub(crate) fn messages(text: &str, width: usize) -> String {
+    let wrapped = |line: &str| {
+        let content = line.trim_end();
+        if content.width() <= width || content.contains('\u{1b}') || is_command(content) {
+            return line.to_owned();
+        }
+        let indentation = content.len() - content.trim_start().len();
+        let further = " ".repeat(indentation + 2);
+        let options = between_words(width).subsequent_indent(&further);
+        textwrap::fill(content, options) + &line[content.len()..]
+    };
+    text.split_inclusive('\n').map(wrapped).collect()
+}
+
+/// A message that begins at a column of its line: lines that are too long, and those that follow,
+/// continue below it at the same column. What is in backquotes stays in one piece.
+pub(crate) fn at_column(column: usize, text: &str, width: usize) -> String {
+    let room = width.saturating_sub(column).max(1);
+    let wrapped = |line: &str| {
+        if line.width() <= room { vec![line.to_owned()] } else { pieces(line, room) }
+    };
+    let lines: Vec<String> = text.split('\n').flat_map(wrapped).collect();
+    let further = format!("\n{}", " ".repeat(column));
+    lines.join(further.as_str())
+}
+
+/// A line in pieces of a width.
+fn pieces(line: &str, width: usize) -> Vec<String> {
+    textwrap::wrap(line, between_words(width)).into_iter().map(Cow::into_owned).collect()
+}
+
+/// Messages are broken between words, but not in backquotes.
+fn between_words<'a>(width: usize) -> Options<'a> {
+    Options::new(width)
+        .break_words(false)
+        .word_separator(WordSeparator::Custom(words_and_code))
+        .word_splitter(WordSplitter::NoHyphenation)
+}
+
+/// Whether a line is a command, alone or after a label ("details: counterfoil show …").
+fn is_command(line: &str) -> bool {
+    let line = line.trim_start();
+    let command = match line.split_once(": ") {
+        Some((label, rest)) if label.chars().all(|c| c.is_ascii_lowercase() || c == ' ') => rest,
+        _ => line,
+    };
+    let program = command.split(' ').next().unwrap_or_default();
+    matches!(program.rsplit('/').next(), Some("counterfoil" | "git")) && program != line
+}
+
+/// The words of a text. What is in backquotes is one.
+fn words_and_code(text: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    let mut words = Vec::new();
+    let (mut start, mut in_code, mut was_blank) = (0, false, false);
+    for (at, c) in text.char_indices() {
+        if was_blank && c != ' ' && !in_code {
+            words.push(Word::from(&text[start..at]));
+            start = at;
+        }
+        in_code ^= c == '`';
+        was_blank = c == ' ';
+    }
+    words.push(Word::from(&text[start..]));
+    Box::new(words.into_iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_wrapped_between_words_but_not_in_what_can_be_copied() {
+        for (text, expected) in [
+            ("short\n", "short\n"),
+            (
+                "note: the check is not configured; `counterfoil init` adds it\n",
+                "note: the check is not\n  configured;\n  `counterfoil init` adds it\n",
+            ),
+            ("  one more line that is indented\n", "  one more line that is\n    indented\n"),
+            (
+                "Write these changes to all of them? [y/N] ",
+                "Write these changes to all of\n  them? [y/N] ",
+            ),
+            (
+                "details: counterfoil show 01a1f0ee --state /tmp/a\n  git -C /tmp/a/b/c/d restore -p x y\n",
+                "details: counterfoil show 01a1f0ee --state /tmp/a\n  git -C /tmp/a/b/c/d restore -p x y\n",
+            ),
+            ("a `never closed\n", "a `never closed\n"),
+        ] {
+            assert_eq!(messages(text, 30), expected);
+        }
+        let coloured = format!("\u{1b}[31m{}\u{1b}[0m\n", "word ".repeat(20));
+        assert_eq!(messages(&coloured, 30), coloured);
+    }
+
+    #[test]
+    fn a_message_continues_at_the_column_where_it_begins() {
+        for (text, expected) in [
+            ("short", "short"),
+            ("one\ntwo", "one\n       two"),
+            (
+                "warn: `counterfoil init` adds it to the file",
+                "warn:\n       `counterfoil init` adds\n       it to the file",
+            ),
+        ] {
+            assert_eq!(at_column(7, text, 30), expected);
+        }
+        let long = "word ".repeat(100) + "end";
+        assert_eq!(at_column(7, &long, usize::MAX), long);
+    }
+}
