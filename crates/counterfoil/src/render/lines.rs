@@ -33,7 +33,8 @@ fn painted(mark: Option<char>) -> Painted {
 pub(crate) fn line(prefix: &str, text: &str, style: Style) -> String {
     let text = escape_control(text);
     let mut characters = text.chars();
-    let mark = characters.next().filter(|_| characters.next() == Some(' '));
+    let mark = characters.next().filter(|mark| !mark.is_alphanumeric());
+    let mark = mark.filter(|_| characters.next() == Some(' '));
     let paint = painted(mark);
     let hanging = prefix.width() + if mark.is_some() { 2 } else { 0 };
     let mut out = String::new();
@@ -111,6 +112,8 @@ mod tests {
                 "✓ in src/a/very/long/path/that/does-not/fit.rs now",
                 "✓ in\n  src/a/very/long/path/that/does-not/fit.rs\n  now",
             ),
+            // A word of one letter is no mark.
+            ("", "A word, and more than thirty columns", "A word, and more than thirty\ncolumns"),
             ("", "", ""),
         ] {
             assert_eq!(line(prefix, text, NARROW), expected, "{text}");

@@ -436,10 +436,7 @@ fn outside_of_a_repository_there_is_nothing_to_compare_with() {
     project.write("answer.txt", TRUE);
     project.write("contracts/fix.yaml", CONTRACT);
     let words = project.snapshot_verbatim(&BASE);
-    assert!(
-        words.contains("exit 2") && words.contains("is not in a git repository"),
-        "{words}"
-    );
+    assert!(words.contains("exit 2") && words.contains("is not in a git repository"), "{words}");
 }
 
 #[test]
