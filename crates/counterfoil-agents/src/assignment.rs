@@ -71,7 +71,7 @@ impl AgentAssignments {
     /// Assigns every agent of a workflow from specs. `named` applies to single agents and `rest` to
     /// all others; where neither applies, the project's settings do. Agents with the same script
     /// share one agent object, so that its replies are played in one order. `played` lists the
-    /// recorded replies that were used before.
+    /// recorded replies that were used before, by the spec of their script.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl AgentAssignments {
         named: &BTreeMap<String, String>,
         rest: Option<&str>,
         environment: &AgentEnvironment,
-        played: &[u32],
+        played: &BTreeMap<String, Vec<u32>>,
     ) -> Result<Self, AssignmentError> {
         if let Some(name) = named.keys().find(|name| !workflow.agents.contains_key(*name)) {
             let known = workflow.agents.keys().cloned().collect();
@@ -104,6 +104,7 @@ impl AgentAssignments {
                 Some(agent) => agent.clone(),
                 None => {
                     let parsed = AgentSpec::parse(spec)?;
+                    let played = played.get(spec).map_or(&[][..], Vec::as_slice);
                     let agent = parsed.agent(name, environment, played)?;
                     if parsed.is_shared() {
                         shared.insert(spec.to_owned(), agent.clone());

@@ -4,6 +4,7 @@
 use crate::agent::{
     Agent, AgentReply, BoxFuture, Prompt, PromptContext, ReplyDetails, ReplyStatus, Session, Task,
 };
+use counterfoil_contract::load::yaml_error;
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::text::display_path;
 use counterfoil_flow::{AttemptOutcome, Usage};
@@ -128,7 +129,7 @@ impl ScriptAgent {
         let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
         let options = serde_saphyr::options! { with_snippet: false };
         let script: Script = serde_saphyr::from_str_with_options(&text, options)
-            .map_err(|error| wrong(error.to_string()))?;
+            .map_err(|error| wrong(yaml_error(&error)))?;
         for (at, reply) in script.replies.iter().enumerate() {
             if reply.text.is_some() == reply.fail.is_some() {
                 return Err(wrong(format!(

@@ -149,6 +149,7 @@ codes! {
     NotFilled = "W0110", "a field that is filled in is not known here";
     BesideEnvelope = "W0111", "fields beside the result in its envelope were left out";
     MisspeltKeyword = "W0401", "a keyword of a contract's schema is probably misspelt";
+    MisspeltFormat = "W0402", "a format of a contract's schema is probably misspelt";
 }
 
 impl Code {

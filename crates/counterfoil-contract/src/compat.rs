@@ -42,7 +42,7 @@ pub struct Break {
     /// A value that demonstrates it: accepted by one version, rejected by the other.
     #[serde(rename = "witness")]
     pub counterexample: Option<Value>,
-    /// The first violation that the rejecting version reports for that value.
+    /// Why the rejecting version rejects that value there; none if it reports something else.
     pub because: Option<String>,
 }
 
@@ -201,8 +201,9 @@ fn schema(writer: &Contract, reader: &Contract, direction: Direction, breaks: &m
     for (pointer, value) in found {
         let because = validate_value(reader, &value, &reader.policy().strictly())
             .violations
-            .first()
-            .map(|violation| violation.message.clone());
+            .into_iter()
+            .find(|violation| violation.pointer == pointer)
+            .map(|violation| violation.message);
         breaks.push(Break {
             code,
             direction,
@@ -288,8 +289,9 @@ fn rules(writer: &Contract, reader: &Contract, direction: Direction, breaks: &mu
             Some((_, value)) => {
                 let because = validate_value(reader, &value, &reader.policy().strictly())
                     .violations
-                    .first()
-                    .map(|violation| violation.message.clone());
+                    .into_iter()
+                    .find(|violation| violation.rule.as_deref() == Some(rule.id.as_str()))
+                    .map(|violation| violation.message);
                 Break {
                     code: Code::RuleChanged,
                     direction,

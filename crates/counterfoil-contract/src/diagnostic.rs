@@ -4,7 +4,7 @@
 use crate::code::Code;
 use crate::report::{Report, Status, Violation};
 use crate::source::Span;
-use crate::text::{Form, neutralize, pluralize};
+use crate::text::{Form, escape_control, neutralize, pluralize};
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteError,
     MietteSpanContents, Severity, SourceCode, SourceSpan, SpanContents,
@@ -69,18 +69,18 @@ pub fn summary(report: &Report) -> String {
     let count = |number: usize, noun: &str| {
         format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
     };
+    let contract = escape_control(&report.contract);
     let mut line = match report.status {
-        Status::Accepted => format!("accepted: {}", report.contract),
+        Status::Accepted => format!("accepted: {contract}"),
         Status::Rejected => {
             let stage =
                 report.stage.map(|stage| format!(" ({})", stage.name())).unwrap_or_default();
             format!(
-                "rejected: {}, {}{stage}",
-                report.contract,
+                "rejected: {contract}, {}{stage}",
                 count(report.violations.len() + report.left_out.violations, "violation")
             )
         }
-        Status::Absent => format!("absent: {}, no result in the text", report.contract),
+        Status::Absent => format!("absent: {contract}, no result in the text"),
     };
     let provenance = &report.provenance;
     for (number, noun) in [
@@ -113,9 +113,12 @@ pub fn render_violation(violation: &Violation, name: &str, text: &str, style: St
         Violation { expected, .. } if !expected.is_empty() => Some(format!("expected {expected}")),
         _ => None,
     };
+    // The message of a rule may have several lines; any other has those only of names.
+    let form = if violation.rule.is_some() { Form::Text } else { Form::Line };
+    let message = neutralize(violation.message.trim_end(), form);
     let shown = Note {
         code: violation.code.as_str(),
-        message: &violation.message,
+        message: &message,
         label: label.as_deref(),
         hint: &violation.hint,
         span: violation.span,
@@ -128,18 +131,18 @@ pub fn render_violation(violation: &Violation, name: &str, text: &str, style: St
 pub struct Note<'a> {
     /// The code. A code that begins with `W` is a warning.
     pub code: &'a str,
-    /// The message.
+    /// The message. It may have several lines.
     pub message: &'a str,
-    /// The label under the caret.
+    /// The label under the caret, on one line.
     pub label: Option<&'a str>,
-    /// How to fix it; may be empty.
+    /// How to fix it, on one line; may be empty.
     pub hint: &'a str,
     /// The position in the text, if known.
     pub span: Option<Span>,
 }
 
 /// Renders a note with the affected line. Characters of the note, the name and the text that could
-/// change what a terminal shows are escaped.
+/// change what a terminal shows are escaped. So are line feeds where words belong on one line.
 pub fn render_note(note: &Note<'_>, name: &str, text: &str, style: Style) -> String {
     let theme = match (style.color, style.unicode) {
         (true, true) => GraphicalTheme::unicode(),
@@ -148,9 +151,9 @@ pub fn render_note(note: &Note<'_>, name: &str, text: &str, style: Style) -> Str
         (false, false) => GraphicalTheme::none(),
     };
     // What is rendered is safe: only the escape sequences of the theme are added to it.
-    let safe = |text: &str| neutralize(text, Form::Text).into_owned();
-    let (code, message, hint) = (safe(note.code), safe(note.message), safe(note.hint));
-    let (name, label) = (neutralize(name, Form::Line), note.label.map(safe));
+    let line = |text: &str| escape_control(text.trim_end());
+    let (code, hint, name) = (line(note.code), line(note.hint), escape_control(name));
+    let (message, label) = (neutralize(note.message, Form::Text), note.label.map(line));
     let note = &Note {
         code: &code,
         message: &message,

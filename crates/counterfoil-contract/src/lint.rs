@@ -1,5 +1,6 @@
 //! What is probably a mistake in a contract that loads: keywords of its schema that JSON Schema does
-//! not have. A validator ignores them, so a misspelt one lets every value pass.
+//! not have, and formats that nothing validates. A validator ignores them, so a misspelt one lets every
+//! value pass.
 
 use crate::code::Code;
 use crate::contract::Contract;
@@ -54,7 +55,7 @@ const KEYWORDS: [&str; 41] = [
 ];
 
 /// Keywords that other words may resemble: they are short, or change nothing. Among them are those of
-/// older drafts and of OpenAPI.
+/// older drafts and of `OpenAPI`.
 const OTHERS: [&str; 27] = [
     "$anchor",
     "$comment",
@@ -85,24 +86,65 @@ const OTHERS: [&str; 27] = [
     "xml",
 ];
 
+/// The formats that are validated: those of the validator and those of this crate.
+const FORMATS: [&str; 19] = [
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "n-of-m",
+    "regex",
+    "relative-json-pointer",
+    "repo-path",
+    "time",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "uuid",
+];
+
+/// Formats that are only told to agents: of JSON Schema, and of `OpenAPI` for numbers and texts.
+const OTHER_FORMATS: [&str; 14] = [
+    "binary",
+    "byte",
+    "char",
+    "decimal",
+    "double",
+    "float",
+    "idn-email",
+    "idn-hostname",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "markdown",
+    "password",
+];
+
 /// How many unknown keywords of a schema are compared with the known ones.
 const MAX_COMPARED: usize = 1000;
 /// How many warnings a contract has at most.
 const MAX_WARNINGS: usize = 50;
-/// Longer words resemble no keyword.
+/// Longer words resemble no known one.
 const MAX_WORD_BYTES: usize = 40;
 /// The length of a name in a place, in characters.
 const MAX_NAME: usize = 60;
 
 impl Contract {
-    /// What is probably a mistake in the contract, although it is valid: keywords of its schema that
-    /// are unknown and nearly those of JSON Schema. Keywords that begin with `x-` are meant.
+    /// What is probably a mistake in the contract, although it is valid: keywords and formats of its
+    /// schema that are unknown and nearly known ones. Those that begin with `x-` are meant.
     pub fn lint(&self) -> Vec<Problem> {
-        misspelt_keywords(self.raw_schema())
+        misspelt_words(self.raw_schema())
     }
 }
 
-fn misspelt_keywords(schema: &Value) -> Vec<Problem> {
+fn misspelt_words(schema: &Value) -> Vec<Problem> {
     let mut found = Vec::new();
     let mut compared = 0;
     let mut parts = vec![Part { schema, above: 0, step: Step::Whole }];
@@ -113,20 +155,33 @@ fn misspelt_keywords(schema: &Value) -> Vec<Problem> {
         let Value::Object(members) = schema else { continue };
         for (keyword, member) in members {
             add_parts(at, keyword, member, &mut parts);
-            if is_known(keyword) {
+            let format = member.as_str().filter(|_| keyword == "format");
+            if format.map_or_else(|| is_known(keyword), is_known_format) {
                 continue;
             }
             compared += 1;
             if compared > MAX_COMPARED || found.len() == MAX_WARNINGS {
                 return found;
             }
-            let Some(near) = nearest(keyword) else { continue };
-            found.push(Problem::new(
-                Code::MisspeltKeyword,
-                &format!("{}.{keyword}", place(&parts, at)),
-                format!("'{keyword}' is no keyword of JSON Schema and has no effect"),
-                format!("did you mean '{near}'? A keyword of your own begins with x-"),
-            ));
+            let place = || format!("{}.{keyword}", place(&parts, at));
+            found.extend(match format {
+                Some(format) => nearest_format(format).map(|near| {
+                    Problem::new(
+                        Code::MisspeltFormat,
+                        &place(),
+                        format!("'{format}' is no known format and is not validated"),
+                        format!("did you mean '{near}'? A format of your own begins with x-"),
+                    )
+                }),
+                None => nearest(keyword, &KEYWORDS).map(|near| {
+                    Problem::new(
+                        Code::MisspeltKeyword,
+                        &place(),
+                        format!("'{keyword}' is no keyword of JSON Schema and has no effect"),
+                        format!("did you mean '{near}'? A keyword of your own begins with x-"),
+                    )
+                }),
+            });
         }
     }
     found
@@ -218,14 +273,23 @@ fn is_known(keyword: &str) -> bool {
     keyword.starts_with("x-") || KEYWORDS.contains(&keyword) || OTHERS.contains(&keyword)
 }
 
-/// The keyword that a word is nearly.
-fn nearest(word: &str) -> Option<&'static str> {
+fn is_known_format(format: &str) -> bool {
+    format.starts_with("x-") || FORMATS.contains(&format) || OTHER_FORMATS.contains(&format)
+}
+
+/// The format that a word is nearly, or means.
+fn nearest_format(word: &str) -> Option<&'static str> {
+    if word.eq_ignore_ascii_case("url") { Some("uri") } else { nearest(word, &FORMATS) }
+}
+
+/// The known word that a word is nearly.
+fn nearest(word: &str, known: &[&'static str]) -> Option<&'static str> {
     if word.len() > MAX_WORD_BYTES {
         return None;
     }
     let word = plain(word);
-    let near = KEYWORDS.iter().filter_map(|keyword| {
-        let known = plain(keyword);
+    let near = known.iter().filter_map(|name| {
+        let known = plain(name);
         let distance = strsim::osa_distance(&word, &known);
         // A letter in a short word makes another word.
         let allowed = match known.len() {
@@ -234,9 +298,9 @@ fn nearest(word: &str) -> Option<&'static str> {
             8..=11 => 2,
             _ => 3,
         };
-        (distance <= allowed).then_some((distance, *keyword))
+        (distance <= allowed).then_some((distance, *name))
     });
-    near.min_by_key(|(distance, _)| *distance).map(|(_, keyword)| keyword)
+    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
 /// A word in lower case, without what may stand between its parts.
@@ -253,7 +317,7 @@ mod tests {
     use serde_json::json;
 
     fn found(schema: &Value) -> Vec<String> {
-        let problems = misspelt_keywords(schema);
+        let problems = misspelt_words(schema);
         problems.into_iter().map(|problem| format!("{} {}", problem.place, problem.hint)).collect()
     }
 
@@ -281,7 +345,7 @@ mod tests {
             ("defualt", "default"),
             ("descripton", "description"),
         ] {
-            assert_eq!(nearest(word), Some(keyword), "{word}");
+            assert_eq!(nearest(word, &KEYWORDS), Some(keyword), "{word}");
             assert!(!is_known(word), "{word}");
         }
     }
@@ -313,10 +377,66 @@ mod tests {
             "$",
             "ünïcode",
         ] {
-            assert_eq!(nearest(word), None, "{word}");
+            assert_eq!(nearest(word, &KEYWORDS), None, "{word}");
         }
-        assert_eq!(nearest(&"x".repeat(100_000)), None);
+        assert_eq!(nearest(&"x".repeat(100_000), &KEYWORDS), None);
         assert!(is_known("x-requird") && is_known("nullable") && is_known("examples"));
+    }
+
+    #[test]
+    fn words_that_are_nearly_formats_are_recognised() {
+        for (word, format) in [
+            ("datetime", "date-time"),
+            ("date_time", "date-time"),
+            ("Date-Time", "date-time"),
+            ("emial", "email"),
+            ("e-mail", "email"),
+            ("UUID", "uuid"),
+            ("URI", "uri"),
+            ("url", "uri"),
+            ("hostnme", "hostname"),
+            ("repopath", "repo-path"),
+            ("regexp", "regex"),
+            ("ipv-4", "ipv4"),
+        ] {
+            assert_eq!(nearest_format(word), Some(format), "{word}");
+            assert!(!is_known_format(word), "{word}");
+        }
+        for word in ["color", "phone", "semver", "path", "money", "ip", "id", "cron", "", "ürl"] {
+            assert_eq!(nearest_format(word), None, "{word}");
+        }
+        let schema = json!({
+            "properties": {
+                // The name of a property.
+                "format": {"type": "string", "format": "datetime"},
+                "at": {"format": "date-time"},
+                "id": {"format": "x-uuid"},
+                "size": {"type": "integer", "format": "int32"},
+                "value": {"const": {"format": "emial"}, "format": 1},
+            },
+        });
+        assert_eq!(
+            found(&schema),
+            [
+                "schema.properties.format.format did you mean 'date-time'? A format of your own begins with x-",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_formats_are_those_that_are_validated() {
+        let is_validated = |format: &str| {
+            let schema = json!({"type": "string", "format": format});
+            let validator = crate::schema::build_validator(&schema).unwrap();
+            // No text is valid in all formats.
+            ["", "%", "/..", "{", "(", "a b"].iter().any(|text| !validator.is_valid(&json!(text)))
+        };
+        for format in FORMATS {
+            assert!(is_validated(format), "{format}");
+        }
+        for format in OTHER_FORMATS {
+            assert!(!is_validated(format), "{format}");
+        }
     }
 
     #[test]

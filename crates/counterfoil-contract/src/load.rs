@@ -16,9 +16,9 @@ use crate::source::Source;
 use crate::text::display_path;
 use std::path::{Path, PathBuf};
 
-pub use folder::{Folder, FolderError};
+pub use folder::{Folder, FolderError, FolderFiles};
 #[cfg(feature = "yaml")]
-pub use yaml::WriteYamlError;
+pub use yaml::{WriteYamlError, yaml_error};
 
 /// Larger contract files are refused.
 const MAX_FILE_BYTES: u64 = 4 << 20;

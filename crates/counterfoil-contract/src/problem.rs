@@ -1,6 +1,7 @@
 //! Problems of a contract itself.
 
 use crate::code::Code;
+use crate::text::escape_control;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -41,17 +42,29 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.code)?;
         if !self.place.is_empty() {
-            write!(f, " at {}", self.place)?;
+            write!(f, " at {}", escape_control(&self.place))?;
         }
         if let Some(line) = self.line {
             write!(f, " (line {line})")?;
         }
-        write!(f, ": {}", self.message)?;
+        write!(f, ": {}", shown(&self.message))?;
         if !self.hint.is_empty() {
-            write!(f, " (hint: {})", self.hint)?;
+            write!(f, " (hint: {})", escape_control(self.hint.trim_end()))?;
         }
         Ok(())
     }
+}
+
+/// A message on one line, but for the line of an expression at its end with carets under it.
+fn shown(message: &str) -> String {
+    let mut parts = message.rsplitn(3, '\n');
+    if let (Some(carets), Some(line), Some(words)) = (parts.next(), parts.next(), parts.next())
+        && carets.ends_with('^')
+        && carets.trim_start_matches(' ').bytes().all(|byte| byte == b'^')
+    {
+        return [words, line, carets].map(escape_control).join("\n");
+    }
+    escape_control(message.trim_end())
 }
 
 /// A contract that does not load, with all its problems.
@@ -65,7 +78,7 @@ pub struct LoadError {
 }
 
 fn to_text(name: &str, problems: &[Problem]) -> String {
-    let mut text = format!("{name} does not load");
+    let mut text = format!("{} does not load", escape_control(name));
     for problem in problems {
         text.push_str("\n  ");
         text.push_str(&problem.to_string());

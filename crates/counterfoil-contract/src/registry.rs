@@ -6,6 +6,7 @@ use crate::contract::Contract;
 use crate::definition::Definition;
 use crate::problem::{LoadError, Problem};
 use crate::suggest::did_you_mean;
+use crate::text::escape_control;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -34,7 +35,12 @@ impl Entry {
 
 /// No contract, or no version of it, has this id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}{} ({})", hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default(), Code::UnknownContract)]
+#[error(
+    "{}{} ({})",
+    escape_control(message),
+    hint.as_ref().map(|hint| format!("; {}", escape_control(hint))).unwrap_or_default(),
+    Code::UnknownContract
+)]
 pub struct NotFound {
     /// The problem, in a sentence.
     pub message: String,

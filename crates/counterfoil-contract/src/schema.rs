@@ -7,6 +7,9 @@ pub(crate) use parts::{ROOT_PART, part_of};
 
 use crate::code::Code;
 use crate::problem::Problem;
+use crate::suggest::did_you_mean;
+use crate::text::truncate;
+use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, Validator};
 use parts::Division;
 use serde_json::{Value, json};
@@ -49,6 +52,8 @@ impl SchemaValidator {
     }
 }
 
+/// How much of a name of a schema a message shows, in characters.
+const MAX_SHOWN: usize = 60;
 /// The memory limit of a compiled pattern.
 const PATTERN_BYTES: usize = 1 << 20;
 
@@ -153,14 +158,7 @@ pub(crate) fn build_validator(schema: &Value) -> Result<SchemaValidator, Problem
         }
         None => {}
     }
-    let validator = compile(schema).map_err(|error| {
-        Problem::new(
-            Code::BadSchema,
-            &format!("schema{}", error.instance_path()),
-            error.to_string(),
-            "see JSON Schema 2020-12; patterns may not look around or back",
-        )
-    })?;
+    let validator = compile(schema).map_err(|error| invalid_schema(&error))?;
     let listing = match parts::divide(schema) {
         Division::Whole => Listing::Whole,
         Division::Parts(parts) => compile(&parts)
@@ -168,6 +166,42 @@ pub(crate) fn build_validator(schema: &Value) -> Result<SchemaValidator, Problem
         Division::Unlisted => Listing::Unlisted,
     };
     Ok(SchemaValidator { validator, listing })
+}
+
+/// The types of JSON Schema.
+const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "array", "null"];
+
+/// What is wrong with a schema that is not JSON Schema.
+fn invalid_schema(error: &jsonschema::ValidationError<'_>) -> Problem {
+    let path = error.instance_path().as_str();
+    let place = format!("schema{path}");
+    let problem =
+        |message: String, hint: String| Problem::new(Code::BadSchema, &place, message, hint);
+    match (error.kind(), error.instance().as_ref()) {
+        (ValidationErrorKind::AnyOf { .. }, value) if path.ends_with("/type") => {
+            let names = match value {
+                Value::Array(names) => names.as_slice(),
+                name => std::slice::from_ref(name),
+            };
+            let types = || format!("the types are {}", TYPES.join(", "));
+            let unknown =
+                names.iter().find(|name| !name.as_str().is_some_and(|name| TYPES.contains(&name)));
+            match unknown {
+                Some(Value::String(name)) => problem(
+                    format!("'{}' is no type", truncate(name, MAX_SHOWN)),
+                    did_you_mean(name, TYPES).unwrap_or_else(types),
+                ),
+                Some(_) => problem("a type is a name or a list of names".to_owned(), types()),
+                // Names that are all types.
+                None => problem("the list of types is empty or has one twice".to_owned(), types()),
+            }
+        }
+        (ValidationErrorKind::Format { format }, _) if format == "regex" => problem(
+            error.to_string(),
+            "see JSON Schema 2020-12; patterns may not look around or back".to_owned(),
+        ),
+        _ => problem(error.to_string(), "see JSON Schema 2020-12".to_owned()),
+    }
 }
 
 fn compile(schema: &Value) -> Result<Validator, jsonschema::ValidationError<'_>> {

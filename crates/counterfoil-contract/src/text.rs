@@ -58,6 +58,21 @@ pub fn escape_control(text: &str) -> String {
     neutralize(text, Form::Line).into_owned()
 }
 
+/// A message that may quote names and have further lines of its own, which are indented: every other
+/// line feed is escaped, as it is part of a name.
+pub fn escape_names(message: &str) -> String {
+    let mut out = String::with_capacity(message.len());
+    for (index, line) in message.trim_end().split('\n').enumerate() {
+        out.push_str(match index {
+            0 => "",
+            _ if line.starts_with("  ") => "\n",
+            _ => "\\n",
+        });
+        out.push_str(&escape_control(line));
+    }
+    out
+}
+
 /// What a text is part of, which decides how [`neutralize`] writes an unsafe character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -165,6 +180,14 @@ mod tests {
         let path = Path::new("a b\n\u{1b}[2Jc\u{202e}é");
         assert_eq!(display_path(path), "a b\\n\\u{1b}[2Jc\\u{202e}é");
         assert_eq!(display_path(Path::new("")), ".");
+    }
+
+    #[test]
+    fn only_indented_lines_of_a_message_stay() {
+        let message = "a.yaml does not load\n  C0404 at x\ny: no\n      a\n      ^\n";
+        let shown = "a.yaml does not load\n  C0404 at x\\ny: no\n      a\n      ^";
+        assert_eq!(escape_names(message), shown);
+        assert_eq!(escape_names("`x\n::error::y`"), "`x\\n::error::y`");
     }
 
     #[test]

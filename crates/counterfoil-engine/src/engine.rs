@@ -2,13 +2,14 @@
 
 mod read;
 mod resume;
+mod view;
 
 use crate::artifacts::{self, PendingArtifacts};
 use crate::clock::{Clock, wall};
 use crate::config;
 use crate::driver::{InboxMessage, RunDriver, batch, no_room, timed_turn};
 use crate::error::Error;
-use crate::journal::{self, Journal, NewRun};
+use crate::journal::{self, Journal, Lease, NewRun};
 use crate::observer::RunObserver;
 use crate::run_inputs::validate_inputs;
 use crate::run_report::{ANSWERED, RunReport};
@@ -31,6 +32,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
 
+pub use view::RunView;
+
 /// The options of a new run.
 pub struct StartOptions {
     /// The workflow to run.
@@ -48,6 +51,27 @@ pub struct StartOptions {
     pub workflow_folders: Vec<PathBuf>,
     /// How commands and checks are contained.
     pub launcher: Launcher,
+}
+
+/// A new run that is not driven yet, with the right to drive it. If this is dropped, the run is
+/// interrupted and can be resumed.
+pub struct CreatedRun {
+    lease: Lease,
+    workflow: Arc<Workflow>,
+    /// Its first event, and when it was recorded.
+    started: (Event, i64),
+    run_state: RunState,
+    agents: AgentAssignments,
+    repo: PathBuf,
+    launcher: Launcher,
+    clock: Clock,
+}
+
+impl CreatedRun {
+    /// The id of the run.
+    pub fn run(&self) -> &str {
+        &self.run_state.run
+    }
 }
 
 /// What changes when a run is resumed.
@@ -73,7 +97,7 @@ pub struct ResumeOptions {
 const IN_REPOSITORY: &str = ".counterfoil";
 
 /// Drives and reads the runs of a state folder.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Engine {
     journal: Journal,
 }
@@ -121,6 +145,16 @@ impl Engine {
         observer: Arc<dyn RunObserver>,
         stop: StopSignal,
     ) -> Result<RunReport, Error> {
+        let created = self.create(options)?;
+        self.drive(created, observer, stop).await
+    }
+
+    /// Records a new run. Other processes see it at once; its steps begin when it is driven.
+    ///
+    /// # Errors
+    ///
+    /// The inputs are not valid, or the journal cannot be written.
+    pub fn create(&self, options: StartOptions) -> Result<CreatedRun, Error> {
         let StartOptions { workflow, inputs, budget, agents, repo, workflow_folders, launcher } =
             options;
         let inputs = validate_inputs(&workflow, inputs)?;
@@ -153,6 +187,25 @@ impl Engine {
             at,
         };
         let lease = self.journal.create(new, batch(&[(started.clone(), at)], &run_state)?)?;
+        let workflow = Arc::new(workflow);
+        let started = (started, at);
+        Ok(CreatedRun { lease, workflow, started, run_state, agents, repo, launcher, clock })
+    }
+
+    /// Drives a new run until it ends, waits for an answer, or is stopped.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be written.
+    pub async fn drive(
+        &self,
+        created: CreatedRun,
+        observer: Arc<dyn RunObserver>,
+        stop: StopSignal,
+    ) -> Result<RunReport, Error> {
+        let CreatedRun { lease, workflow, started, run_state, agents, repo, launcher, clock } =
+            created;
+        let (started, at) = started;
         observer.on_event(&started, at, &run_state);
         announce_containment(&launcher, &*observer);
         for limit in unheld_limits(&workflow, &run_state.budget, &agents) {
@@ -163,7 +216,7 @@ impl Engine {
         let driver = RunDriver {
             journal: self.journal.clone(),
             lease,
-            workflow: Arc::new(workflow),
+            workflow,
             run_state,
             worker,
             repo,

@@ -33,6 +33,14 @@ pub enum Error {
         /// The outcome of the run.
         outcome: String,
     },
+    /// The run has ended, so it has no open question and nothing to cancel.
+    #[error("run {run} ended as {outcome}: there is nothing to answer or cancel")]
+    NotOpen {
+        /// The run's id.
+        run: String,
+        /// The outcome of the run.
+        outcome: String,
+    },
     /// A run that ended cannot be reopened.
     #[error("run {run} cannot be reopened: {why}")]
     Reopen {

@@ -13,6 +13,7 @@ mod error;
 mod holder;
 mod keys;
 mod lease;
+mod readers;
 mod reading;
 mod record;
 mod schema;
@@ -32,12 +33,13 @@ use counterfoil_agents::transcript::TranscriptStore;
 use counterfoil_workspace::{NoRoom, make_private_folder};
 use holder::Process;
 use keys::KeyStore;
+use readers::Readers;
 use rusqlite::Connection;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use writer::Writer;
 
@@ -94,7 +96,7 @@ struct Inner {
     here: Process,
     settings: Settings,
     authenticity: Arc<Authenticity>,
-    reader: Mutex<Connection>,
+    readers: Readers,
     can_be_keyed: bool,
     writer: Option<Writer>,
 }
@@ -138,7 +140,8 @@ impl Journal {
             settings.clone(),
             Arc::clone(&authenticity),
         )?;
-        let (reader, can_be_keyed) = (Mutex::new(reader.connection), reader.can_be_keyed);
+        let can_be_keyed = reader.can_be_keyed;
+        let readers = Readers::new(reader.connection, &path, &settings);
         let (folder, writer) = (folder.to_owned(), Some(writer));
         let inner = Inner {
             folder,
@@ -147,7 +150,7 @@ impl Journal {
             here,
             settings,
             authenticity,
-            reader,
+            readers,
             can_be_keyed,
             writer,
         };
@@ -176,7 +179,8 @@ impl Journal {
         let reader = schema::open_to_read(&path, &settings)?;
         let store = settings.key_store();
         let authenticity = Arc::new(Authenticity::to_read(&reader, folder, store.as_ref())?);
-        let (reader, can_be_keyed) = (Mutex::new(reader.connection), reader.can_be_keyed);
+        let can_be_keyed = reader.can_be_keyed;
+        let readers = Readers::new(reader.connection, &path, &settings);
         let (folder, here, writer) = (folder.to_owned(), Process::this(), None);
         let inner = Inner {
             folder,
@@ -185,7 +189,7 @@ impl Journal {
             here,
             settings,
             authenticity,
-            reader,
+            readers,
             can_be_keyed,
             writer,
         };
@@ -269,15 +273,28 @@ impl Journal {
         self.inner.writer.as_ref().ok_or_else(|| Error::ReadOnly { path: self.inner.path.clone() })
     }
 
-    /// Reads with the shared read connection.
+    /// Reads with a connection that no other thread uses.
     fn read<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        self.refuse_gone()?;
+        self.inner.readers.read(query)
+    }
+
+    /// Reads with the same connection each time.
+    fn read_with_main<T>(
+        &self,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T> {
+        self.refuse_gone()?;
+        self.inner.readers.read_with_main(query)
+    }
+
+    fn refuse_gone(&self) -> Result<()> {
         let path = &self.inner.path;
-        if identity(path) != Some(self.inner.file) {
-            return Err(Error::Gone { path: path.clone() });
+        if identity(path) == Some(self.inner.file) {
+            Ok(())
+        } else {
+            Err(Error::Gone { path: path.clone() })
         }
-        // A poisoned lock is harmless: reading leaves no inconsistent state.
-        let reader = self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        query(&reader).map_err(|error| Error::store(path, &error))
     }
 }
 

@@ -24,7 +24,9 @@ mod unheld_limits;
 pub mod visits;
 
 pub use counterfoil_agents::assignment::{AgentAssignments, AssignmentError};
-pub use engine::{CancelOutcome, Engine, ResumeOptions, StartOptions, StopSignal};
+pub use engine::{
+    CancelOutcome, CreatedRun, Engine, ResumeOptions, RunView, StartOptions, StopSignal,
+};
 pub use error::{Error, InputError};
 pub use fs_files::FsFiles;
 pub use observer::{NoopObserver, Observers, RunObserver};

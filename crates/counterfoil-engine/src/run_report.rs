@@ -1,6 +1,6 @@
 //! The report of a run: its status, its attempts and the transitions it took.
 
-use crate::ledger::{Ledger, Totals};
+use crate::ledger::{Entry, Ledger, Totals};
 use crate::visits::{Visit, Visits};
 use counterfoil_contract::Violation;
 use counterfoil_contract::claim::{ClaimReport, Verdict};
@@ -322,12 +322,17 @@ impl RunReportBuilder {
         self.attempts.get_mut(at)
     }
 
+    /// The claims so far.
+    pub(crate) fn claims(&self) -> Vec<Entry> {
+        self.ledger.entries()
+    }
+
     /// The report. `live` says whether a process drives the run.
-    pub(crate) fn report(self, run_state: &RunState, live: bool) -> RunReport {
+    pub(crate) fn report(&self, run_state: &RunState, live: bool) -> RunReport {
         let status = status(run_state);
         let claims = (!self.ledger.is_empty()).then(|| self.ledger.totals());
         let (attempts, commands) =
-            self.attempts.into_iter().partition(|attempt| attempt.agent.is_some());
+            self.attempts.iter().cloned().partition(|attempt| attempt.agent.is_some());
         let questions = run_state.open_questions().map(|(id, open)| {
             let (choices, pattern) = match &open.form {
                 Form::Choices(choices) => (choices.clone(), None),
@@ -368,8 +373,8 @@ impl RunReportBuilder {
                 .map(|frame| frame.variables.clone())
                 .unwrap_or_default(),
             usage: run_state.usage,
-            path: self.path,
-            reopened: self.reopened,
+            path: self.path.clone(),
+            reopened: self.reopened.clone(),
             started_at: run_state.started_at,
             updated_at: run_state.last_at,
             resumable: run_state.ended.is_none(),

@@ -31,6 +31,7 @@ use crate::yaml_tree::{self, Kind, Node};
 use counterfoil_contract::expr::Type;
 use counterfoil_contract::source::Source;
 use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::text::{escape_control, escape_names};
 use counterfoil_contract::work::{self, MAX_COMPILE_TIME};
 use counterfoil_contract::{Contract, Registry};
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +57,10 @@ fn summary_lines(findings: &[Finding]) -> String {
                 .unwrap_or_default();
             format!(
                 "{}{line}: {}: {} ({})",
-                finding.file, finding.code, finding.message, finding.hint
+                escape_control(&finding.file),
+                finding.code,
+                escape_names(&finding.message),
+                escape_control(&finding.hint)
             )
         })
         .collect();

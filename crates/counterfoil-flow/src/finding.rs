@@ -2,6 +2,7 @@
 
 use counterfoil_contract::Span;
 use counterfoil_contract::diagnostic::{self, Note, Style};
+use counterfoil_contract::text::escape_names;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -89,9 +90,10 @@ pub fn render(findings: &[Finding], files: &BTreeMap<String, String>, style: Sty
     let mut out = String::new();
     for finding in findings {
         let text = files.get(&finding.file).map(String::as_str).unwrap_or_default();
+        let message = escape_names(&finding.message);
         let note = Note {
             code: finding.code.as_str(),
-            message: &finding.message,
+            message: &message,
             label: None,
             hint: &finding.hint,
             span: finding.span,

@@ -3,6 +3,7 @@
 
 use crate::finding::{Code, Finding};
 use counterfoil_contract::Span;
+use counterfoil_contract::load::yaml_error;
 use counterfoil_contract::source::Source;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -189,11 +190,12 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Finding> {
         budget: serde_saphyr::budget! { max_depth: MAX_DEPTH },
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error: serde_saphyr::Error| {
-        let detail = error.to_string();
+        let detail = yaml_error(&error);
         let detail = detail.split(" at line ").next().unwrap_or(&detail).trim_end_matches(',');
-        let duplicate = detail
-            .strip_prefix("duplicate mapping key: ")
-            .and_then(|rest| rest.split(", set ").next());
+        let duplicate = match &error {
+            serde_saphyr::Error::DuplicateMappingKey { key, .. } => key.as_deref(),
+            _ => None,
+        };
         let (message, hint) = match duplicate {
             Some(key) => (
                 format!("duplicate key '{key}'"),

@@ -13,7 +13,7 @@ mod tables;
 mod top_level;
 mod vite;
 
-pub(crate) use scripts::{Scripts, scripts};
+pub(crate) use scripts::{Idle, Present, Scripts, scripts};
 
 use crate::inventory::parse::Language;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};

@@ -11,6 +11,7 @@ mod artifact;
 mod assessment;
 mod cache;
 mod check;
+mod claimed_counts;
 mod command;
 mod commit;
 mod complete;
@@ -22,6 +23,7 @@ mod files;
 mod fixed;
 mod format;
 mod git;
+mod idle;
 mod junit;
 mod location;
 mod parse_location;
@@ -130,6 +132,9 @@ pub trait RunStart: Send + Sync {
     ///
     /// It cannot be read.
     fn content(&mut self, path: &Path) -> io::Result<Option<Vec<u8>>>;
+
+    /// Whether there was a file, or a folder with files, at the start.
+    fn existed(&mut self, path: &Path) -> bool;
 
     /// Puts files of the workspace into an earlier state: as they were at the start, or with the
     /// given content. [`RunStart::put_forward`] undoes it, also in a later process.

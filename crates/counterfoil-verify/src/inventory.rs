@@ -56,7 +56,8 @@ pub enum TestState {
     /// The test or one of its containers is marked as skipped, possibly under a condition, or as
     /// allowed to fail.
     Skipped,
-    /// The test always passes: its body is empty or uses only constants. It may be skipped as well.
+    /// The test always passes: its body is empty, or compares only constants that agree. It may be
+    /// skipped as well.
     Empty,
 }
 

@@ -326,6 +326,12 @@ impl RunStart for WorkspaceDiff {
         self.snapshotter.content(start, &self.snapshotter.top().join(path))
     }
 
+    fn existed(&mut self, path: &Path) -> bool {
+        let top = self.snapshotter.top();
+        let Some((start, _)) = &self.run_start else { return false };
+        !self.snapshotter.files_in(start, &top.join(path)).is_empty()
+    }
+
     fn put_back(&mut self, files: &[EarlierFile]) -> Result<(), String> {
         self.refresh();
         let Some((start, kept)) = self.run_start.clone() else { return Ok(()) };

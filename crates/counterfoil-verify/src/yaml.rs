@@ -1,6 +1,7 @@
 //! Reads YAML as JSON values. Duplicate keys, exponential aliases and values without a JSON form
 //! are errors.
 
+use counterfoil_contract::load::yaml_error;
 use serde_json::Value;
 use serde_saphyr::DuplicateKeyPolicy;
 use std::path::Path;
@@ -36,7 +37,7 @@ pub fn read(bytes: &[u8]) -> Result<Value, YamlError> {
         duplicate_keys: DuplicateKeyPolicy::Error,
     };
     serde_saphyr::from_str_with_options(text, options)
-        .map_err(|error| YamlError::Invalid(error.to_string()))
+        .map_err(|error| YamlError::Invalid(yaml_error(&error)))
 }
 
 #[cfg(test)]
@@ -56,7 +57,7 @@ mod tests {
         assert!(read(b"a: .nan").unwrap_err().to_string().contains(".nan"));
         assert!(read(b"a: .inf").unwrap_err().to_string().contains(".inf"));
         assert!(
-            read(b"a: 1\na: 2").unwrap_err().to_string().contains("duplicate"),
+            read(b"a: 1\na: 2").unwrap_err().to_string().contains("`a` occurs twice"),
             "a duplicate key"
         );
         assert!(read(b"a: \xff").unwrap_err().to_string().contains("utf-8"));

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, File, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 const TEMPORARY_PREFIX: &str = ".counterfoil-";
@@ -77,8 +77,10 @@ fn write_and_rename(
     let mut file = tempfile::Builder::new()
         .prefix(TEMPORARY_PREFIX)
         .suffix(TEMPORARY_SUFFIX)
-        .permissions(Permissions::from_mode(mode))
-        .tempfile_in(folder.unwrap_or(Path::new(".")))?;
+        // Opened here, so that an error does not name the temporary file.
+        .make_in(folder.unwrap_or(Path::new(".")), |path| {
+            OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path)
+        })?;
     if let Ok(existing) = std::fs::metadata(path) {
         file.as_file().set_permissions(existing.permissions())?;
     }
@@ -99,6 +101,8 @@ pub(crate) fn is_temporary(name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_failed_write_leaves_the_old_file_and_nothing_else() {
@@ -124,6 +128,7 @@ mod tests {
         std::fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
         atomic_write(&path, b"new").unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
-        assert!(atomic_write(&folder.path().join("missing/file"), b"new").is_err());
+        let missing = atomic_write(&folder.path().join("missing/file"), b"new").unwrap_err();
+        assert_eq!(missing.to_string(), "No such file or directory (os error 2)");
     }
 }

@@ -10,6 +10,7 @@
 
 mod base;
 mod blob;
+mod capabilities;
 mod changes;
 mod compare;
 mod conversions;

@@ -16,7 +16,7 @@ const MAX_CONTRACT_BYTES: u64 = 4 << 20;
 /// How many bytes of a file in a folder are read to find out what it is.
 const MAX_LISTED_BYTES: usize = 4 << 20;
 
-/// The name and content of a file, or of standard input for `-`. At most one byte more than `limit`
+/// The name for people and the content of a file, or of standard input for `-`. At most one byte more than `limit`
 /// is read, so that the caller can tell that the input is too large.
 pub(crate) fn read(path: &Path, limit: usize) -> Result<(String, Vec<u8>)> {
     let max = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
@@ -39,6 +39,11 @@ pub(crate) fn read(path: &Path, limit: usize) -> Result<(String, Vec<u8>)> {
     Ok((name, bytes))
 }
 
+/// The name of a file as reports for programs have it: the path as it is, which their format escapes.
+pub(crate) fn named(path: &Path) -> &Path {
+    if path.as_os_str() == "-" { Path::new("<stdin>") } else { path }
+}
+
 /// Says on stderr what is waited for, if standard input is a terminal.
 pub(crate) fn announce_terminal(what: &str) {
     if std::io::stdin().is_terminal() {
@@ -53,6 +58,9 @@ pub(crate) fn registry(folders: &[PathBuf]) -> Result<Registry> {
     for folder in folders {
         for file in add_folder(&mut registry, folder)? {
             output::write_stderr(&format!("warning: {}\n", no_contract(&file)));
+        }
+        if let Ok(found) = Folder::new(folder).list(Path::new("")) {
+            warn_of_dangling(folder, &found.dangling);
         }
     }
     Ok(registry)
@@ -89,6 +97,18 @@ fn no_contract(file: &Path) -> String {
     )
 }
 
+/// Names the links to nothing that were left out of a folder.
+fn warn_of_dangling(folder: &Path, links: &[PathBuf]) {
+    for link in links {
+        output::write_stderr(&format!("warning: {}\n", dangling(&folder.join(link))));
+    }
+}
+
+/// What is said of a link with the ending of a contract file that leads to nothing.
+fn dangling(link: &Path) -> String {
+    format!("{} is skipped: it is a link to nothing", display_path(link))
+}
+
 /// A file that looks like a contract.
 #[derive(Debug)]
 pub(crate) struct ContractFile {
@@ -111,8 +131,8 @@ impl ContractFile {
 /// The files that look like contracts in a folder and the folders in it, one by one: others are
 /// found beside one that cannot be loaded.
 pub(crate) fn contract_files(folder: &Path) -> Result<Vec<ContractFile>> {
-    let files = Folder::new(folder)
-        .contract_files(Path::new(""))
+    let found = Folder::new(folder)
+        .list(Path::new(""))
         .with_context(|| format!("cannot read the folder {}", display_path(folder)))?;
     let file = |path: PathBuf| {
         let definition = if is_contract(&path)? {
@@ -122,7 +142,12 @@ pub(crate) fn contract_files(folder: &Path) -> Result<Vec<ContractFile>> {
         };
         Some(ContractFile { path, definition })
     };
-    Ok(files.into_iter().map(|path| folder.join(path)).filter_map(file).collect())
+    let files = found.files.into_iter().map(|path| folder.join(path)).filter_map(file);
+    let links = found.dangling.into_iter().map(|link| {
+        let path = folder.join(link);
+        ContractFile { definition: Err(dangling(&path)), path }
+    });
+    Ok(files.chain(links).collect())
 }
 
 /// The text of a file that can be a contract. Reading a pipe would block.
@@ -162,11 +187,12 @@ pub(crate) fn files_in(
         }
         let name = display_path(path);
         let found = Folder::new(path.as_path())
-            .contract_files(Path::new(""))
+            .list(Path::new(""))
             .with_context(|| format!("cannot read the folder {name}"))?;
+        warn_of_dangling(path, &found.dangling);
         let before = files.len();
         let mut others = 0;
-        for file in found {
+        for file in found.files {
             let file = path.join(file);
             // Reading a pipe would block. Who loads the file says what it is.
             let is_plain = std::fs::metadata(&file).is_ok_and(|meta| meta.is_file());

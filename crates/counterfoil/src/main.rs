@@ -28,6 +28,7 @@ mod state_folder;
 #[cfg(feature = "opentelemetry")]
 mod telemetry;
 mod terminal;
+mod unique_keys;
 mod unpack;
 mod user_file;
 mod wrapping;

@@ -13,6 +13,7 @@ use counterfoil_contract::text::{Form, neutralize};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use std::backtrace::{Backtrace, BacktraceStatus};
+use std::borrow::Cow;
 use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
@@ -35,6 +36,28 @@ const CLOSED_INTERVAL: Duration = Duration::from_millis(500);
 /// Writes text to stdout.
 pub(crate) fn write_stdout(text: &str) -> Result<()> {
     write_escaped(&terminal::finish(text))
+}
+
+/// Writes lines for people to stdout that quote what others wrote. A runner of GitHub Actions finds no
+/// command in them.
+pub(crate) fn write_quoting(text: &str) -> Result<()> {
+    write_escaped(&for_runner(terminal::finish(text)))
+}
+
+/// Finished text, without commands if a runner of GitHub Actions reads it.
+fn for_runner(text: Cow<'_, str>) -> Cow<'_, str> {
+    match std::env::var_os("GITHUB_ACTIONS") {
+        Some(value) if value == "true" => terminal::without_commands(text),
+        _ => text,
+    }
+}
+
+/// Writes a page for people to stdout, wrapped at the width of a terminal.
+pub(crate) fn write_page(text: &str) -> Result<()> {
+    match stdout_line_style().width {
+        usize::MAX => write_stdout(text),
+        width => write_stdout(&wrapping::page(text, width)),
+    }
 }
 
 /// Writes a JSON document to stdout, on several lines.
@@ -87,7 +110,7 @@ fn write_escaped(text: &str) -> Result<()> {
 
 /// Writes a message to stderr.
 pub(crate) fn write_stderr(text: &str) {
-    let text = terminal::finish(text);
+    let text = for_runner(terminal::finish(text));
     match MESSAGE_FORM.get() {
         Some(_) if text.trim().is_empty() => {}
         Some(form) => write_log(&form(&text)),

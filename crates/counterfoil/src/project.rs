@@ -1,6 +1,7 @@
 //! The files of a project: its `counterfoil.toml`, its contracts and its state folder.
 
 use crate::input::{self, ContractFile};
+use crate::{output, shell};
 use anyhow::Result;
 use counterfoil_contract::registry::NotFound;
 use counterfoil_contract::text::display_path;
@@ -27,6 +28,21 @@ pub(crate) fn current_config_folder() -> Option<PathBuf> {
     let current = std::env::current_dir().ok()?;
     let folder = config_folder(&current)?;
     Some(if folder == current { PathBuf::new() } else { folder })
+}
+
+/// Says that a `counterfoil.toml` around the current folder is not read, because it is below the
+/// repository that a command works in.
+pub(crate) fn note_unread_config(repo: &Path) {
+    let current = std::env::current_dir().unwrap_or_default();
+    let below =
+        current.ancestors().take_while(|folder| *folder != repo && folder.starts_with(repo));
+    let Some(folder) = below.filter(|folder| exists(&folder.join(FILE))).last() else { return };
+    output::write_stderr(&format!(
+        "note: {} is not read, because the repository is {}; to use it, work in its folder with --repo {}\n",
+        display_path(&folder.join(FILE)),
+        display_path(repo),
+        shell::quote(&folder.display().to_string())
+    ));
 }
 
 /// A folder and its parents up to the root of its repository or, without one, of the file system.
@@ -93,7 +109,7 @@ pub(crate) fn contract(
     config_folder: Option<&Path>,
 ) -> Result<Arc<Contract>> {
     let found = input::contract(id, folders);
-    let is_unknown = found.as_ref().is_err_and(|error| error.is::<NotFound>());
+    let is_unknown = found.as_ref().is_err_and(anyhow::Error::is::<NotFound>);
     if is_unknown && let Some(all) = with_own_contracts(folders, config_folder) {
         return input::contract(id, &all);
     }
@@ -103,6 +119,28 @@ pub(crate) fn contract(
 /// A contract as [`contract`] finds it for the project around the current folder.
 pub(crate) fn contract_here(id: &str, folders: &[PathBuf]) -> Result<Arc<Contract>> {
     contract(id, folders, current_config_folder().as_deref())
+}
+
+/// A contract as [`input::contract`] finds it, which does not look into the project. If the project
+/// has the contract, the error says how to name its folder.
+pub(crate) fn named_contract(id: &str, folders: &[PathBuf]) -> Result<Arc<Contract>> {
+    input::contract(id, folders).map_err(|error| {
+        let home = current_config_folder();
+        let own = home.as_deref().and_then(contracts_folder);
+        let message = error.downcast_ref::<NotFound>().map(|error| error.message.clone());
+        let (Some(message), Some(own)) = (message, own) else { return error };
+        let files = own_contracts(folders, home.as_deref()).unwrap_or_default();
+        let name = id.split_once('@').map_or(id, |(name, _)| name);
+        if !files.iter().any(|file| file.id().as_deref() == Some(name)) {
+            return error;
+        }
+        let folder = shell::quote(&own.to_string_lossy());
+        let hint = format!(
+            "the project has it in {}, which this command does not search: name it with --contracts {folder}",
+            display_path(&own)
+        );
+        anyhow::Error::new(NotFound { message, hint: Some(hint) })
+    })
 }
 
 /// The given folders and that with the project's own contracts. None if there is none, or if they

@@ -95,14 +95,22 @@ impl Source {
     }
 
     /// The path of a file of the workflow, which the checker names relative to its folder.
-    pub(crate) fn display_file(&self, file: &str) -> String {
+    pub(crate) fn path_of(&self, file: &str) -> PathBuf {
         match self {
-            Self::Pack { pack, .. } => format!("{}/{file}", pack.name()),
-            Self::File(workflow) => display_path(&workflow.with_file_name("").join(file)),
+            Self::Pack { pack, .. } => Path::new(pack.name()).join(file),
+            Self::File(workflow) => workflow.with_file_name("").join(file),
         }
     }
 
-    /// The name or path of the workflow, as on the command line.
+    /// The name or path of the workflow, for formats that escape it themselves.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Pack { name, .. } => name.clone(),
+            Self::File(file) => file.to_string_lossy().into_owned(),
+        }
+    }
+
+    /// The name or path of the workflow, as on the command line, on one line.
     pub(crate) fn display_name(&self) -> String {
         match self {
             Self::Pack { name, .. } => name.clone(),

@@ -41,6 +41,15 @@ pub(crate) fn of_repository(repo: &Path) -> Result<PathBuf> {
     Ok(found.folder)
 }
 
+/// The location by which later commands find a state folder. An agent may have removed the
+/// repository by which it was found.
+pub(crate) fn lasting(location: &StateLocation, state: &Path) -> StateLocation {
+    let found = input::repository(location.repo.as_deref()).and_then(|repo| find(&repo));
+    let is_found = location.state.is_some() || found.is_ok_and(|found| found.folder == state);
+    let state = if is_found { location.state.clone() } else { Some(state.to_owned()) };
+    StateLocation { state, ..location.clone() }
+}
+
 /// Opens a state folder, and creates it if it does not exist.
 pub(crate) fn open(state: &Path) -> Result<Engine> {
     let keys = keys_folder();

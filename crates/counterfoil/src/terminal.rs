@@ -44,9 +44,36 @@ pub(crate) fn finish(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Finished text in which no line is a workflow command of GitHub Actions: `::` at the beginning of a
+/// line, or `##[` anywhere. The runner obeys them on stdout and on stderr.
+pub(crate) fn without_commands(text: Cow<'_, str>) -> Cow<'_, str> {
+    let is_command = |line: &str| line.trim_start().starts_with("::");
+    if !text.contains("##[") && !text.split(['\n', '\r']).any(is_command) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive(['\n', '\r']) {
+        let words = line.trim_start();
+        out.push_str(&line[..line.len() - words.len()]);
+        if words.starts_with("::") {
+            out.push('\\');
+        }
+        out.push_str(&words.replace("##[", "#\\#["));
+    }
+    Cow::Owned(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_line_is_a_command_for_the_runner() {
+        let text = "a ::b\n  ::error::x\r\n::stop-commands::y\n see ##[add-mask]z\n";
+        let shown = "a ::b\n  \\::error::x\r\n\\::stop-commands::y\n see #\\#[add-mask]z\n";
+        assert_eq!(without_commands(text.into()), shown);
+        assert!(matches!(without_commands("a: b\n".into()), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn only_marked_colours_are_kept() {

@@ -22,6 +22,17 @@ pub(crate) fn messages(text: &str, width: usize) -> String {
     text.split_inclusive('\n').map(wrapped).collect()
 }
 
+/// A page of text or Markdown as it fits a terminal: as [`messages`], but fenced blocks stay as they are.
+pub(crate) fn page(text: &str, width: usize) -> String {
+    let mut in_fence = false;
+    let wrapped = |line: &str| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_fence ^= is_fence;
+        if in_fence || is_fence { line.to_owned() } else { messages(line, width) }
+    };
+    text.split_inclusive('\n').map(wrapped).collect()
+}
+
 /// A message that begins at a column of its line: lines that are too long, and those that follow,
 /// continue below it at the same column. What is in backquotes stays in one piece.
 pub(crate) fn at_column(column: usize, text: &str, width: usize) -> String {
@@ -101,6 +112,16 @@ mod tests {
         }
         let coloured = format!("\u{1b}[31m{}\u{1b}[0m\n", "word ".repeat(20));
         assert_eq!(messages(&coloured, 30), coloured);
+    }
+
+    #[test]
+    fn the_code_of_a_page_is_not_wrapped() {
+        let page = page(
+            "A sentence that is too long for it.\n```\na line that is too long for it, too\n```\n",
+            20,
+        );
+        let expected = "A sentence that is\n  too long for it.\n```\na line that is too long for it, too\n```\n";
+        assert_eq!(page, expected);
     }
 
     #[test]

@@ -231,10 +231,16 @@ pub(crate) fn only_quoted(contract: &Contract) -> Report {
 }
 
 fn too_large(length: usize, limit: usize, what: &str) -> Violation {
-    let message = format!("the {what} has {length} bytes; the limit is {limit}");
+    // Who reads a text stops at most one character behind the limit, so its length is not known.
+    let (message, received) = if length <= limit.saturating_add(4) {
+        (format!("the {what} has more than {limit} bytes"), format!("more than {limit} bytes"))
+    } else {
+        let message = format!("the {what} has {length} bytes; the limit is {limit}");
+        (message, format!("{length} bytes"))
+    };
     let mut violation = bare_violation(Code::TextTooLarge, "", message);
     violation.expected = format!("at most {limit} bytes");
-    violation.received = format!("{length} bytes");
+    violation.received = received;
     violation.hint =
         "raise the limit (`--max-bytes`), or ask the agent for a shorter answer".into();
     violation

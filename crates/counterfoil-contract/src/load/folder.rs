@@ -3,6 +3,7 @@
 //! Hard links are files like any other: they cannot be told from the file that was there first.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 /// How deep folders are searched.
@@ -31,6 +32,15 @@ pub enum FolderError {
         /// The folder that links must not leave.
         folder: PathBuf,
     },
+}
+
+/// The contract files in a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FolderFiles {
+    /// The files, in order.
+    pub files: Vec<PathBuf>,
+    /// Links with the ending of a contract file that lead to nothing, in order.
+    pub dangling: Vec<PathBuf>,
 }
 
 impl From<std::io::Error> for FolderError {
@@ -84,15 +94,26 @@ impl Folder {
     }
 
     /// The contract files at a path, relative to the folder and in order: the file itself, or those
-    /// in a folder and the folders in it. A file that links lead to as well is listed once.
+    /// in a folder and the folders in it. A file that links lead to as well is listed once. Hidden
+    /// files, such as the lock files of editors, and links that lead to nothing are left out.
     ///
     /// # Errors
     ///
     /// A folder cannot be read, or a link to a contract file or to a folder leads out.
     pub fn contract_files(&self, path: &Path) -> Result<Vec<PathBuf>, FolderError> {
+        Ok(self.list(path)?.files)
+    }
+
+    /// The contract files at a path as in [`Self::contract_files`], and the links that are left out.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::contract_files`].
+    pub fn list(&self, path: &Path) -> Result<FolderFiles, FolderError> {
         if !self.resolve(path)?.is_dir() {
-            return Ok(vec![path.to_owned()]);
+            return Ok(FolderFiles { files: vec![path.to_owned()], dangling: Vec::new() });
         }
+        let mut dangling = Vec::new();
         let mut files = BTreeMap::new();
         let mut seen = BTreeSet::new();
         let mut open = vec![(path.to_owned(), 0)];
@@ -121,6 +142,10 @@ impl Folder {
             // In the order of names, whatever the order of the entries.
             links.sort_by(|a, b| b.cmp(a));
             let Some((link, depth)) = links.pop() else { break };
+            if is_contract(&link) && self.is_dangling(&link) {
+                dangling.push(link);
+                continue;
+            }
             let leads_to_folder = self.root.join(&link).is_dir();
             if leads_to_folder && depth < MAX_DEPTH {
                 self.resolve(&link)?;
@@ -131,14 +156,25 @@ impl Folder {
         }
         let mut files: Vec<PathBuf> = files.into_values().collect();
         files.sort();
-        Ok(files)
+        dangling.sort();
+        Ok(FolderFiles { files, dangling })
+    }
+
+    /// Whether a link leads to nothing: its target is not there, or it leads to itself.
+    fn is_dangling(&self, link: &Path) -> bool {
+        let target = std::fs::metadata(self.root.join(link));
+        target.is_err_and(|error| error.kind() != ErrorKind::PermissionDenied)
     }
 }
 
+/// Whether a path in a folder has the ending of a contract file and is not hidden.
 fn is_contract(path: &Path) -> bool {
-    path.extension()
-        .and_then(|extension| extension.to_str())
-        .is_some_and(|extension| matches!(extension, "yaml" | "yml" | "json"))
+    let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    !is_hidden
+        && path
+            .extension()
+            .and_then(|extension| extension.to_str())
+            .is_some_and(|extension| matches!(extension, "yaml" | "yml" | "json"))
 }
 
 #[cfg(test)]
@@ -243,5 +279,33 @@ mod tests {
         link("../../outside/in/d.yaml", "z.yaml");
         assert!(list("contracts").unwrap_err().contains("contracts/z.yaml leads out"));
         assert!(list("contracts/z.yaml").unwrap_err().contains("leads out"));
+    }
+
+    #[test]
+    fn hidden_files_are_left_out_and_links_to_nothing_are_named() {
+        let (top, folder) = folder();
+        std::fs::remove_file(top.path().join("flow/away")).unwrap();
+        let at = |name: &str| top.path().join("flow/contracts").join(name);
+        write(at(".hidden.yaml"), "contract: a/b").unwrap();
+        for (target, name) in [
+            ("kim@host.1:2", ".#a.yaml"),
+            ("../../outside/in/d.yaml", ".out.yaml"),
+            ("nothing.yaml", "dangling.yaml"),
+            ("loop.yaml", "loop.yaml"),
+            ("nothing", "dangling.txt"),
+        ] {
+            symlink(target, at(name)).unwrap();
+        }
+        let listed = folder.list(Path::new("contracts")).unwrap();
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(listed.files, paths(&["contracts/a.yaml", "contracts/deep/b.json"]));
+        let dangling = ["contracts/dangling.yaml", "contracts/loop.yaml"];
+        assert_eq!(listed.dangling, paths(&dangling));
+        // What is named is meant.
+        assert!(folder.list(Path::new("contracts/dangling.yaml")).is_err());
+        assert_eq!(
+            folder.list(Path::new("contracts/.hidden.yaml")).unwrap().files,
+            paths(&["contracts/.hidden.yaml"])
+        );
     }
 }

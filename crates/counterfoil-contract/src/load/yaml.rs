@@ -1,6 +1,7 @@
 //! Definitions as YAML. JSON is YAML, so one reader serves both.
 
 mod plain_numbers;
+mod words;
 
 use super::{check_size, syntax_error};
 use crate::compile::compile;
@@ -8,6 +9,8 @@ use crate::contract::Contract;
 use crate::definition::Definition;
 use crate::problem::LoadError;
 use plain_numbers::PlainNumbers;
+
+pub use words::yaml_error;
 
 /// A definition that cannot be written as YAML.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +33,7 @@ impl Definition {
         serde_saphyr::from_str_with_options(text, options).map_err(|error| {
             let line =
                 error.location().map(|location| usize::try_from(location.line()).unwrap_or(0));
-            syntax_error(name, error.to_string(), line)
+            syntax_error(name, yaml_error(&error), line)
         })
     }
 

@@ -379,6 +379,33 @@ impl tracing::Subscriber for Events {
 }
 
 #[test]
+fn a_type_that_json_schema_does_not_have_is_named() {
+    let problem = |schema: serde_json::Value| {
+        let policy = Policy::default();
+        let error = Contract::from_schema(&schema, Framing::AnyJson, policy).unwrap_err();
+        let problem = error.problems[0].clone();
+        (problem.place, problem.message, problem.hint)
+    };
+    let types = "the types are string, number, integer, boolean, object, array, null";
+    for (ty, message, hint) in [
+        (json!("strng"), "'strng' is no type", "did you mean 'string'?"),
+        (json!("bool"), "'bool' is no type", "did you mean 'boolean'?"),
+        (json!(["string", "nul"]), "'nul' is no type", "did you mean 'null'?"),
+        (json!("zzz"), "'zzz' is no type", types),
+        (json!(5), "a type is a name or a list of names", types),
+        (json!([]), "the list of types is empty or has one twice", types),
+    ] {
+        let (place, found, advice) = problem(json!({"properties": {"type": {"type": ty}}}));
+        assert_eq!((place.as_str(), found.as_str()), ("schema/properties/type/type", message));
+        assert_eq!(advice, hint, "{message}");
+    }
+    let (_, _, hint) = problem(json!({"pattern": "(?=a)"}));
+    assert!(hint.contains("patterns may not look around or back"), "{hint}");
+    let (_, _, hint) = problem(json!({"minLength": "3"}));
+    assert_eq!(hint, "see JSON Schema 2020-12");
+}
+
+#[test]
 fn a_rejection_is_logged_with_its_place() {
     let events = Events::default();
     tracing::subscriber::with_default(events.clone(), || contract().check(r#"{"ok": 7}"#));

@@ -42,6 +42,19 @@ fn a_new_required_field_breaks_old_writers() {
 }
 
 #[test]
+fn the_reason_of_a_break_is_about_its_field() {
+    let found = diff(
+        "fields: { ok: boolean, list: [string] }",
+        "fields: { done: boolean, list: [{ name: string, passed: boolean }] }",
+    );
+    let of_list = found.breaks.iter().filter(|broken| broken.message.contains("`list"));
+    let reasons: Vec<&str> = of_list.filter_map(|broken| broken.because.as_deref()).collect();
+    assert!(!reasons.is_empty(), "{found:#?}");
+    let of_others = |reason: &&str| reason.contains("`done`") || reason.contains("`ok`");
+    assert!(!reasons.iter().any(of_others), "{reasons:#?}");
+}
+
+#[test]
 fn a_narrower_enum_breaks_old_writers() {
     let (code, direction, value) = only_break(
         BASE,

@@ -16,9 +16,7 @@ impl Engine {
     ///
     /// There is no such run, or it cannot be read.
     pub fn report(&self, run: &str) -> Result<RunReport, Error> {
-        let run = self.journal.resolve(run)?;
-        let run_state = self.run_state(&run)?;
-        self.report_of(&run_state)
+        self.view(run)?.report()
     }
 
     /// A run that a process drives in a folder at this moment.
@@ -144,6 +142,15 @@ impl Engine {
     pub(super) fn report_of(&self, run_state: &RunState) -> Result<RunReport, Error> {
         let mut builder = RunReportBuilder::default();
         self.each_event(&run_state.run, 1, |event, at| builder.on_event(&event, at))?;
+        self.finish_report(&builder, run_state)
+    }
+
+    /// The report of a run, with what only the journal knows of it.
+    pub(crate) fn finish_report(
+        &self,
+        builder: &RunReportBuilder,
+        run_state: &RunState,
+    ) -> Result<RunReport, Error> {
         let info = self.journal.run(&run_state.run)?;
         let live = info.driver.is_some_and(|driver| driver.live);
         let mut report = builder.report(run_state, live);

@@ -18,6 +18,7 @@ use counterfoil_process::sweep;
 use counterfoil_worker::{RUN_CHECK_MARKER, SCRATCH, scratch_folder};
 use counterfoil_workspace::git::recent_writes;
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 impl Engine {
@@ -41,7 +42,7 @@ impl Engine {
             Some(ended) => {
                 let outcome = ended.outcome.name().to_owned();
                 lease.release()?;
-                Err(Error::Ended { run: run.to_owned(), outcome })
+                Err(Error::NotOpen { run: run.to_owned(), outcome })
             }
             None => Ok((lease, run_state)),
         }
@@ -209,27 +210,83 @@ impl Engine {
                 spec.clone_from(new);
             }
         }
-        let scripted = named.values().any(|spec| spec.starts_with("script:"));
-        let (mut played, mut answered) = (Vec::new(), Vec::new());
-        if scripted {
-            self.each_event(&run_state.run, 1, |event, _| match event {
-                Event::RepairAsked { reply, .. } => played.extend(reply.played),
-                Event::AttemptEnded(ended) => {
-                    played.extend(ended.reply.and_then(|reply| reply.played));
-                }
-                Event::Answered { question, answer, by, from: None } if by == "script" => {
-                    answered.push((question, answer));
-                }
-                _ => {}
-            })?;
+        let mut scripts = PlayedScripts::default();
+        if named.values().any(|spec| script(spec).is_some()) {
+            self.each_event(&run_state.run, 1, |event, _| scripts.on_event(event))?;
         }
-        let agents =
-            AgentAssignments::from_specs(workflow, &named, None, &options.environment, &played)?;
-        for (question, answer) in answered {
+        let PlayedScripts { specs, played, answered, .. } = scripts;
+        let played: BTreeMap<String, Vec<u32>> = named
+            .values()
+            .filter_map(|spec| Some((spec.clone(), played.get(script(spec)?)?.clone())))
+            .collect();
+        let environment = &options.environment;
+        let agents = AgentAssignments::from_specs(workflow, &named, None, environment, &played)?;
+        // The answers of another script say nothing about this one.
+        let same = specs
+            .values()
+            .filter_map(|spec| script(spec))
+            .eq(named.values().filter_map(|spec| script(spec)));
+        for (question, answer) in answered.into_iter().filter(|_| same) {
             // Earlier answers of the script were refused.
             while agents.answer(&question).is_some_and(|refused| refused != answer) {}
         }
         Ok(agents)
+    }
+}
+
+/// The name of the script that a spec assigns. A script may have been moved with its folder.
+fn script(spec: &str) -> Option<&OsStr> {
+    Path::new(spec.strip_prefix("script:")?).file_name()
+}
+
+/// Which replies and answers of its scripts a run has used.
+#[derive(Debug, Default)]
+struct PlayedScripts {
+    /// What is assigned to each agent.
+    specs: BTreeMap<String, String>,
+    /// The script that plays each attempt.
+    attempts: BTreeMap<String, OsString>,
+    /// The replies by their script.
+    played: BTreeMap<OsString, Vec<u32>>,
+    /// The questions that the scripts answered, with the answers.
+    answered: Vec<(String, String)>,
+}
+
+impl PlayedScripts {
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::RunStarted(started) => self.assign(started.agents),
+            Event::RunResumed(resumed) => self.assign(resumed.agents),
+            Event::RunReopened(reopened) => self.assign(reopened.agents),
+            Event::AttemptStarted { attempt, agent: Some(agent), .. } => {
+                if let Some(script) = self.specs.get(&agent).and_then(|spec| script(spec)) {
+                    self.attempts.insert(attempt, script.to_owned());
+                }
+            }
+            Event::RepairAsked { attempt, reply, .. } => self.play(&attempt, reply.played),
+            Event::AttemptEnded(ended) => {
+                self.play(&ended.attempt, ended.reply.and_then(|reply| reply.played));
+            }
+            Event::Answered { question, answer, by, from: None } if by == "script" => {
+                self.answered.push((question, answer));
+            }
+            _ => {}
+        }
+    }
+
+    fn assign(&mut self, agents: BTreeMap<String, AssignedAgent>) {
+        for (name, AssignedAgent { spec, .. }) in agents {
+            let before = self.specs.insert(name, spec.clone());
+            if before.is_some_and(|before| script(&before) != script(&spec)) {
+                self.answered.clear();
+            }
+        }
+    }
+
+    fn play(&mut self, attempt: &str, reply: Option<u32>) {
+        if let (Some(reply), Some(script)) = (reply, self.attempts.get(attempt)) {
+            self.played.entry(script.clone()).or_default().push(reply);
+        }
     }
 }
 

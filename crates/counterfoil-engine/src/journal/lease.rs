@@ -57,9 +57,9 @@ impl Lease {
             let expected = digests.message(&self.run, *id, *at, kind, body);
             expected.is_none() || expected == code
         };
-        let found = self
-            .journal
-            .read(|connection| messages(connection, self.granted.number, genuine, &mut empty_at))?;
+        let found = self.journal.read_with_main(|connection| {
+            messages(connection, self.granted.number, genuine, &mut empty_at)
+        })?;
         let altered = |id| Error::Altered { what: format!("message {id} to run {}", self.run) };
         found.map_err(altered)
     }

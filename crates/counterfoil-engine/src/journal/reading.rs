@@ -120,6 +120,21 @@ impl Journal {
         Ok(info)
     }
 
+    /// The number of the last event of a run, 0 without events.
+    ///
+    /// # Errors
+    ///
+    /// There is no such run, or the journal cannot be read.
+    pub fn last_seq(&self, run: &str) -> Result<u64> {
+        let found: Option<i64> = self.read(|connection| {
+            let mut select =
+                connection.prepare_cached("SELECT next_seq FROM runs WHERE id = ?1")?;
+            select.query_row([run], |row| row.get(0)).optional()
+        })?;
+        let next = found.ok_or_else(|| Error::NoRun { run: run.to_owned() })?;
+        Ok(unsigned(next).saturating_sub(1))
+    }
+
     /// All runs or the newest of them, the newest first.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The journal, the built-in steps, the simulation, the in-memory driver, and the safety of user
+//! The journal, the views of runs, the built-in steps, the simulation, the in-memory driver, and the safety of user
 //! files.
 
 mod builtin;
@@ -7,3 +7,4 @@ mod journal;
 mod memory_driver;
 mod simulation;
 mod user_files;
+mod views;

@@ -6,11 +6,14 @@ use crate::finding::Code;
 use crate::yaml_tree::{self, Kind, Node};
 use counterfoil_contract::policy::UnknownFields;
 use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::text::join_limited;
 use counterfoil_contract::{Contract, ResolveError};
 use std::sync::Arc;
 
 /// The hint for a contract file with errors.
 const LINT_CONTRACT: &str = "lint the contract to see every problem in it";
+/// The most skipped files that a hint names.
+const MAX_SKIPPED: usize = 5;
 
 /// Whether a text is meant as a contract: it cannot be parsed, or it has an id and a version.
 fn is_contract(text: &str) -> bool {
@@ -82,9 +85,7 @@ impl<'n> Checker<'n> {
                 Some(contract)
             }
             Err(ResolveError::NotFound(error)) => {
-                let hint = error.hint.clone().unwrap_or_else(|| {
-                    "correct the id, or list the contract's file under `contracts:`".into()
-                });
+                let hint = error.hint.clone().unwrap_or_else(|| self.unknown_contract());
                 self.report(Code::UnknownContract, name.node, error.message, hint);
                 None
             }
@@ -94,6 +95,20 @@ impl<'n> Checker<'n> {
                 self.report(Code::UnknownContract, name.node, message, LINT_CONTRACT);
                 None
             }
+        }
+    }
+
+    /// The way out if a contract is unknown.
+    fn unknown_contract(&self) -> String {
+        match self.skipped.as_slice() {
+            [] => "correct the id, or list the contract's file under `contracts:`".to_owned(),
+            // One of them may be meant.
+            skipped => format!(
+                "correct the id, or list the contract's file under `contracts:`; these files in its \
+                 folders were skipped, because they have no id in `contract` or no number in `version`: \
+                 {}",
+                join_limited(skipped, MAX_SKIPPED)
+            ),
         }
     }
 

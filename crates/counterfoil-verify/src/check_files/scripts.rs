@@ -11,7 +11,11 @@
 //! an option is the script only if such a file existed when the run began.
 
 mod interpreters;
+mod make_words;
 mod recipes;
+mod targets;
+
+pub(crate) use targets::{Idle, Present, Targets};
 
 use super::shell::{expand, is_assignment, read_line, without_variable};
 use super::tables::{has, is_subcommand, maker_files};
@@ -49,6 +53,8 @@ pub(crate) struct Scripts {
     pub(super) missing: BTreeSet<PathBuf>,
     /// Files that a script runs only if they exist.
     optional: BTreeSet<PathBuf>,
+    /// The targets of make that it counts on.
+    pub(crate) targets: Targets,
 }
 
 impl Scripts {
@@ -389,7 +395,12 @@ impl Search<'_, '_> {
 
     /// `make` and the like, which look for a file.
     fn maker(&mut self, names: &[&str], arguments: &[&str], place: &Place, depth: usize) {
-        let at = place.folder.join(option(arguments, &["-C", "--directory"]).unwrap_or("."));
+        let at = option(arguments, &["-C", "--directory"]).unwrap_or(".");
+        // Which folder a variable names is not known here.
+        if at.contains('$') {
+            return;
+        }
+        let at = place.folder.join(at);
         let at = Place { folder: at, script: place.script.clone() };
         let file = ["-f", "--file", "--makefile", "--justfile", "--taskfile"];
         if let Some(file) = option(arguments, &file) {
@@ -468,8 +479,11 @@ impl Search<'_, '_> {
     }
 }
 
-/// The value of an option that stands in the next word.
+/// The value of an option, in the next word or behind a `=`.
 fn option<'w>(arguments: &[&'w str], names: &[&str]) -> Option<&'w str> {
-    let at = arguments.iter().position(|word| names.contains(word))?;
-    arguments.get(at + 1).copied()
+    arguments.iter().enumerate().find_map(|(at, word)| {
+        let value = word.split_once('=').filter(|(name, _)| names.contains(name));
+        let next = || arguments.get(at + 1).copied().filter(|_| names.contains(word));
+        value.map(|(_, value)| value).or_else(next)
+    })
 }

@@ -4,6 +4,7 @@
 use super::allow;
 use super::cache::CachedOutcome;
 use super::excerpt::{Focus, MAX_EXCERPT_BYTES, excerpt};
+use super::idle::{self, SaidIdle};
 use super::probe;
 use super::rerun;
 use super::state::VerificationState;
@@ -38,6 +39,8 @@ pub(super) enum CheckStatus {
     TimedOut(Duration),
     /// It could not be run, for this reason.
     CouldNotRun(String),
+    /// It exited with 0, but it did not run what it counts on, for this reason.
+    Idle(String),
     /// It was stopped on request.
     Stopped,
 }
@@ -64,6 +67,8 @@ pub(super) struct CheckOutcome {
     pub(super) put_back: Option<String>,
     /// The files without whose changes since the start of the run it passes, as text.
     pub(super) fails_only_with: Option<String>,
+    /// What make said that it has nothing to do for.
+    pub(super) said_idle: Vec<SaidIdle>,
 }
 
 impl CheckOutcome {
@@ -81,6 +86,7 @@ impl CheckOutcome {
             notes: Vec::new(),
             put_back: None,
             fails_only_with: None,
+            said_idle: Vec::new(),
         }
     }
 
@@ -100,6 +106,7 @@ impl CheckOutcome {
                 format!("`{}` took longer than {}", self.line, super::format::seconds(*after))
             }
             CheckStatus::CouldNotRun(why) => format!("`{}` could not be run: {why}", self.line),
+            CheckStatus::Idle(why) => idle_text(&self.line, why),
             CheckStatus::Stopped => format!("`{}` was stopped", self.line),
         };
         let took = match (&self.status, self.from_cache) {
@@ -123,6 +130,11 @@ impl CheckOutcome {
             ..Evidence::new("command", format!("{status}{took}{figures}"))
         }
     }
+}
+
+/// That a check exited with 0 and says nothing.
+pub(super) fn idle_text(line: &str, why: &str) -> String {
+    format!("`{line}` exited with 0, but {why}")
 }
 
 /// Runs a check, or returns its outcome if it was run before on the same tree. Claims of one result
@@ -175,12 +187,25 @@ async fn run_on_tree(
         };
     }
     let before = context.view.changes().cloned();
-    let at_start = rerun::run_at_start(check, state, context).await;
+    let start = rerun::start_scripts(check, context);
+    // A run of the check may make what keeps the next one from running anything.
+    let mut idle = match &start {
+        Ok(start) => idle::idle_targets(start, state, context),
+        Err(_) => Vec::new(),
+    };
+    let at_start = rerun::run_at_start(check, start, state, context).await;
     let before = before.as_ref().ok();
     let written_before = before.map(|before| identities(before, state)).unwrap_or_default();
-    let outcome = execute(check, before, state, context).await;
+    let mut outcome = execute(check, before, state, context).await;
     let after = context.view.tree_id();
+    let said = std::mem::take(&mut outcome.said_idle);
     let mut outcome = rerun::combine(outcome, at_start, context.start);
+    if idle.is_empty() {
+        idle = idle::said_idle(said, state, context);
+    }
+    if outcome.status == CheckStatus::Exited(0) && !idle.is_empty() {
+        outcome.status = CheckStatus::Idle(idle::reason(&idle));
+    }
     if tree != after {
         outcome.changed =
             changed_files(before, context.view.changes().ok(), &written_before, state);
@@ -295,6 +320,7 @@ pub(super) async fn execute(
     let focus = if outcome.status == CheckStatus::Exited(0) { Focus::End } else { Focus::Failures };
     outcome.excerpt = excerpt(&capture.output(), focus, MAX_EXCERPT_BYTES);
     outcome.figures = capture.figures();
+    outcome.said_idle = idle::find_said(&capture.output());
     if let (Some(report), Some(before)) = (&check.report, report_before) {
         match report_figures(report, before.as_ref(), state) {
             Ok(figures) => outcome.figures = Some(figures),

@@ -2,7 +2,8 @@
 
 use super::allow;
 use super::assessment::ClaimAssessment;
-use super::check::{CheckOutcome, CheckStatus, run};
+use super::check::{CheckOutcome, CheckStatus, idle_text, run};
+use super::claimed_counts::{ClaimedCounts, ClaimedNumber, contradiction};
 use super::extract::{self, CommandClaim, ExtractError, FieldCommand, FieldValue};
 use super::format::{self, join_limited};
 use super::state::VerificationState;
@@ -37,16 +38,47 @@ pub(super) async fn verify(
         Ok(claim) => claim,
         Err(why) => return Some(ClaimAssessment::unverifiable(claimed, why.to_string())),
     };
-    let figures = match found.as_slice() {
-        [one] => extract::claimed_figures(one.value),
-        _ => Figures::default(),
-    };
-    let check = match find_check(&effective.claim, context.config) {
-        Ok(check) => check,
-        Err(why) => return Some(ClaimAssessment::unverifiable(claimed, why)),
+    let counts = stated_counts(&found);
+    let contradiction = self_contradiction(&found, claim);
+    let check = match (find_check(&effective.claim, context.config), &contradiction) {
+        (Ok(check), _) => check,
+        (Err(_), Some(why)) => {
+            let refuted = ClaimAssessment::new(Verdict::Refuted, claimed, Value::Null);
+            return Some(refuted.with_reason(why.clone()));
+        }
+        (Err(why), None) => return Some(ClaimAssessment::unverifiable(claimed, why)),
     };
     let outcome = run(&check, state, context).await;
-    Some(assess(&claimed, claim, &figures, &outcome))
+    let assessment = assess(&claimed, claim, &counts, &outcome);
+    Some(match contradiction {
+        // No outcome agrees with such a claim.
+        Some(why) => ClaimAssessment { verdict: Verdict::Refuted, reason: why, ..assessment },
+        None => assessment,
+    })
+}
+
+/// The counts that the values of a field state.
+fn stated_counts(found: &[FieldValue<'_>]) -> ClaimedCounts {
+    match found {
+        [one] => ClaimedCounts::of(one.value),
+        many if many.iter().any(|found| !ClaimedCounts::of(found.value).is_empty()) => {
+            let why = "the counts are in several values, and the check has one result".to_owned();
+            ClaimedCounts { incomparable: vec![why], ..ClaimedCounts::default() }
+        }
+        _ => ClaimedCounts::default(),
+    }
+}
+
+/// How a value of a field contradicts itself.
+fn self_contradiction(found: &[FieldValue<'_>], claim: CommandClaim) -> Option<String> {
+    let why = found.iter().find_map(|found| {
+        contradiction(found.value).or_else(|| {
+            let counts = ClaimedCounts::of(found.value);
+            let failed = counts.failed().filter(|_| claim == CommandClaim::Succeeds)?;
+            Some(format!("claimed to succeed with {failed} failed"))
+        })
+    })?;
+    Some(format!("the claim contradicts itself: {why}"))
 }
 
 /// The check that a claim names, or one made from its command line.
@@ -92,8 +124,9 @@ pub(super) fn resolve_claim(
         // Several values are combined: one failure is enough.
         Some(first) => own.fold(first, |all, one| match (all, one) {
             (CommandClaim::Fails, _) | (_, CommandClaim::Fails) => CommandClaim::Fails,
-            (CommandClaim::Succeeds, CommandClaim::Succeeds) => CommandClaim::Succeeds,
-            _ => CommandClaim::Unstated,
+            (CommandClaim::Unstated, _) | (_, CommandClaim::Unstated) => CommandClaim::Unstated,
+            (CommandClaim::Succeeds, _) | (_, CommandClaim::Succeeds) => CommandClaim::Succeeds,
+            (CommandClaim::Counts, CommandClaim::Counts) => CommandClaim::Counts,
         }),
         None => CommandClaim::Unstated,
     };
@@ -120,7 +153,7 @@ pub(super) fn resolve_claim(
 fn assess(
     claimed: &Value,
     claim: CommandClaim,
-    figures: &Figures,
+    counts: &ClaimedCounts,
     outcome: &CheckOutcome,
 ) -> ClaimAssessment {
     let observed = observed(outcome);
@@ -147,6 +180,9 @@ fn assess(
                 format!("`{}` could not be run: {why}", outcome.line),
             );
         }
+        CheckStatus::Idle(why) => {
+            return assessment(Verdict::Unverifiable, idle_text(&outcome.line, why));
+        }
         CheckStatus::Stopped => {
             return assessment(
                 Verdict::Unverifiable,
@@ -155,7 +191,7 @@ fn assess(
         }
     };
     match (claim, code) {
-        (CommandClaim::Succeeds | CommandClaim::Unstated, 0) => {}
+        (CommandClaim::Succeeds | CommandClaim::Unstated, 0) | (CommandClaim::Counts, _) => {}
         (CommandClaim::Fails, 0) => {
             return assessment(
                 Verdict::Refuted,
@@ -175,21 +211,20 @@ fn assess(
             return assessment(Verdict::Refuted, reason);
         }
     }
-    let differences = differences(figures, outcome.figures.as_ref());
+    let differences = differences(counts, outcome.figures.as_ref());
     if !differences.is_empty() {
         return assessment(Verdict::Refuted, differences.join("; "));
+    }
+    let incomparable = incomparable(counts, code, outcome);
+    if !incomparable.is_empty() {
+        return assessment(Verdict::Unverifiable, incomparable.join("; "));
     }
     if code == 0
         && let Some(changed) = &outcome.changed
     {
         return assessment(Verdict::Stale, changed_tree_reason(&outcome.line, changed));
     }
-    let mut assessment = assessment(Verdict::Verified, String::new());
-    if *figures != Figures::default() && outcome.figures.is_none() {
-        assessment = assessment
-            .with_notes(["the output has no figures to compare the counts with".to_owned()]);
-    }
-    assessment
+    assessment(Verdict::Verified, String::new())
 }
 
 fn changed_tree_reason(line: &str, changed: &[String]) -> String {
@@ -208,30 +243,63 @@ fn changed_what(changed: &[String]) -> String {
     }
 }
 
-/// The claimed figures that differ from the observed ones.
-fn differences(claimed: &Figures, figures: Option<&Figures>) -> Vec<String> {
-    let Some(figures) = figures else { return Vec::new() };
+/// The claimed counts that differ from the observed figures, and those that no figures can equal.
+fn differences(claimed: &ClaimedCounts, figures: Option<&Figures>) -> Vec<String> {
     let each = [
         (Figure::Total, "tests in total"),
         (Figure::Passed, "passed"),
         (Figure::Failed, "failed"),
         (Figure::Skipped, "skipped"),
     ];
-    let differ = |(figure, what): (Figure, &str)| {
-        let (stated, observed) = (claimed.get(figure)?, figures.get(figure)?);
+    let mut differences = Vec::new();
+    for (figure, what) in each {
+        let observed = figures.and_then(|figures| figures.get(figure));
         // Runners disagree whether the total includes skipped tests. Both are accepted.
-        let agrees =
-            stated == observed || (figure == Figure::Total && figures.ran() == Some(stated));
-        (!agrees).then(|| format!("claimed {stated} {what}, observed {observed}"))
+        let ran = figures.and_then(Figures::ran).filter(|_| figure == Figure::Total);
+        for (_, stated) in claimed.counts.iter().filter(|(of, _)| *of == figure) {
+            match (observed, stated) {
+                (Some(observed), _) => {
+                    if !stated.is(observed) && !ran.is_some_and(|ran| stated.is(ran)) {
+                        differences.push(format!("claimed {stated} {what}, observed {observed}"));
+                    }
+                }
+                (None, ClaimedNumber::Other(_)) => {
+                    let why = format!("claimed {stated} {what}, which is no possible number");
+                    differences.push(why);
+                }
+                (None, ClaimedNumber::Count(_)) => {}
+            }
+        }
+    }
+    differences.dedup();
+    differences
+}
+
+/// Why claimed counts cannot be compared with what was observed.
+fn incomparable(claimed: &ClaimedCounts, code: i32, outcome: &CheckOutcome) -> Vec<String> {
+    let mut reasons = claimed.incomparable.clone();
+    let is_unknown = |(figure, stated): &(Figure, ClaimedNumber)| {
+        // A check that passes says that nothing failed.
+        let is_implied = *figure == Figure::Failed && stated.is(0) && code == 0;
+        let observed = outcome.figures.and_then(|figures| figures.get(*figure));
+        observed.is_none() && !is_implied
     };
-    each.into_iter().filter_map(differ).collect()
+    if claimed.counts.iter().any(is_unknown) {
+        reasons.push(format!(
+            "`{}` prints no figures in a known format to compare the counts with; configure a report for it",
+            outcome.line
+        ));
+    }
+    reasons
 }
 
 fn observed(outcome: &CheckOutcome) -> Value {
     let mut observed = match &outcome.status {
         CheckStatus::Exited(code) => json!({"exit_code": code}),
         CheckStatus::TimedOut(_) => json!({"timed_out": true}),
-        CheckStatus::CouldNotRun(_) | CheckStatus::Stopped => return Value::Null,
+        CheckStatus::CouldNotRun(_) | CheckStatus::Idle(_) | CheckStatus::Stopped => {
+            return Value::Null;
+        }
     };
     if let (Some(figures), Some(members)) = (outcome.figures, observed.as_object_mut())
         && let Ok(Value::Object(figures)) = serde_json::to_value(figures)
@@ -254,6 +322,7 @@ pub(super) async fn verify_each(
         return None;
     }
     let mut each = Vec::new();
+    let mut ran = 0;
     for command in commands {
         let entry = match command {
             FieldCommand::Shell(line)
@@ -261,16 +330,14 @@ pub(super) async fn verify_each(
             {
                 FieldCommandRun::NotAllowed(line)
             }
-            FieldCommand::Shell(line) if each.len() < MAX_COMMANDS => {
+            FieldCommand::Shell(line) if ran < MAX_COMMANDS => {
+                ran += 1;
                 let scrubbed = Some(context.config.environment.clone());
                 let check = Check { scrubbed, ..Check::shell(line) };
                 let outcome = run(&check, state, context).await;
                 FieldCommandRun::Ran(Box::new(outcome))
             }
-            FieldCommand::Shell(line) => FieldCommandRun::NotRun(
-                format!("cmd: {line}"),
-                "the limit on the number of commands is reached".to_owned(),
-            ),
+            FieldCommand::Shell(line) => FieldCommandRun::OverLimit(line),
             FieldCommand::Manual(ask) => {
                 FieldCommandRun::NotRun(format!("manual: {ask}"), "a task for a person".to_owned())
             }
@@ -290,18 +357,22 @@ enum FieldCommandRun {
     NotRun(String, String),
     /// Nobody allowed the command, so it was not run.
     NotAllowed(String),
+    /// The command was not run because [`MAX_COMMANDS`] others were.
+    OverLimit(String),
 }
 
 fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
     let claimed = format::json_list(each.iter().map(|entry| match entry {
         FieldCommandRun::Ran(outcome) => format!("cmd: {}", outcome.line),
         FieldCommandRun::NotRun(text, _) => text.clone(),
-        FieldCommandRun::NotAllowed(line) => format!("cmd: {line}"),
+        FieldCommandRun::NotAllowed(line) | FieldCommandRun::OverLimit(line) => {
+            format!("cmd: {line}")
+        }
     }));
     let mut observed = Vec::new();
     let (mut failed, mut stale, mut unknown, mut not_run) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut not_allowed: Vec<String> = Vec::new();
+    let (mut not_allowed, mut over_limit) = (Vec::<String>::new(), Vec::<String>::new());
     let mut evidence = Vec::new();
     let mut succeeded = 0;
     for entry in each {
@@ -315,11 +386,17 @@ fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
                 not_allowed.push(format!("`{}`", format::display_text(line)));
                 continue;
             }
+            FieldCommandRun::OverLimit(line) => {
+                over_limit.push(format!("`{}`", format::display_text(line)));
+                continue;
+            }
         };
-        let assessment = assess(&Value::Null, CommandClaim::Succeeds, &Figures::default(), outcome);
+        let none = ClaimedCounts::default();
+        let assessment = assess(&Value::Null, CommandClaim::Succeeds, &none, outcome);
         observed.push(match &outcome.status {
             CheckStatus::Exited(code) => format!("{} exited with {code}", outcome.line),
             CheckStatus::TimedOut(_) => format!("{} took too long", outcome.line),
+            CheckStatus::Idle(_) => format!("{} ran nothing", outcome.line),
             CheckStatus::CouldNotRun(_) | CheckStatus::Stopped => {
                 format!("{} was not run", outcome.line)
             }
@@ -340,11 +417,10 @@ fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
         evidence.push(displayed);
         evidence.extend(outcome.notes.iter().map(|note| Evidence::new("note", note.clone())));
     }
-    let ran = each.len() - not_run.len() - not_allowed.len();
-    let refused = if not_allowed.is_empty() {
-        String::new()
-    } else {
-        format!(
+    let ran = each.len() - not_run.len() - not_allowed.len() - over_limit.len();
+    let mut refused = Vec::new();
+    if !not_allowed.is_empty() {
+        refused.push(format!(
             "{} not allowed, so nothing of it was run: {}; name it in `allow` of the claim or of [claims] in {}",
             if not_allowed.len() == 1 {
                 "1 command is".to_owned()
@@ -353,10 +429,21 @@ fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
             },
             join_limited(&not_allowed),
             crate::config::FILE
-        )
-    };
-    if !refused.is_empty() && failed.is_empty() {
-        unknown.insert(0, refused.clone());
+        ));
+    }
+    if !over_limit.is_empty() {
+        refused.push(format!(
+            "at most {MAX_COMMANDS} commands of a field are run, so {} not run: {}",
+            if over_limit.len() == 1 {
+                "1 more was".to_owned()
+            } else {
+                format!("{} more were", over_limit.len())
+            },
+            join_limited(&over_limit)
+        ));
+    }
+    if failed.is_empty() {
+        unknown.splice(0..0, refused.iter().cloned());
     }
     let (verdict, reason) = if !failed.is_empty() {
         let failing = if failed.len() == 1 { "fails" } else { "fail" };
@@ -381,8 +468,8 @@ fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
     let mut assessment =
         ClaimAssessment::new(verdict, claimed, format::json_list(observed)).with_reason(reason);
     assessment.evidence = evidence;
-    if !refused.is_empty() && !failed.is_empty() {
-        assessment = assessment.with_notes([refused]);
+    if !failed.is_empty() {
+        assessment = assessment.with_notes(refused);
     }
     if !not_run.is_empty() && succeeded > 0 {
         assessment = assessment.with_notes([format!("not verified: {}", join_limited(&not_run))]);

@@ -28,7 +28,7 @@ pub(super) fn verify(
         let claimed = found.first().map(|found| found.value.clone()).unwrap_or_default();
         match command::resolve_claim(effective, contract, value, &found) {
             Ok(CommandClaim::Succeeds) => claimed,
-            Ok(CommandClaim::Fails | CommandClaim::Unstated) => return None,
+            Ok(CommandClaim::Fails | CommandClaim::Counts | CommandClaim::Unstated) => return None,
             Err(why) => return Some(ClaimAssessment::unverifiable(claimed, why.to_string())),
         }
     };

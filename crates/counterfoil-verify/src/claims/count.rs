@@ -1,7 +1,8 @@
 //! Verifies a number that a result states by counting.
 
 use super::assessment::ClaimAssessment;
-use super::check::{CheckStatus, run};
+use super::check::{CheckStatus, idle_text, run};
+use super::claimed_counts::ClaimedNumber;
 use super::extract;
 use super::format;
 use super::path::{ChangeIndex, ResolvedPath};
@@ -19,11 +20,12 @@ pub(super) async fn verify(
     context: &mut VerifyContext<'_>,
 ) -> Option<ClaimAssessment> {
     let found = extract::field_values(&effective.field, value)?;
-    let [first, rest @ ..] = found.as_slice() else { return None };
-    let numbers = std::iter::once(first).chain(rest).map(|found| extract::number(found.value));
-    let Some(claimed) = numbers.sum::<Option<u64>>() else {
+    let first = found.first()?;
+    let numbers = found.iter().map(|found| ClaimedNumber::from_value(found.value));
+    let Some(numbers) = numbers.collect::<Option<Vec<_>>>() else {
         return Some(ClaimAssessment::unverifiable(first.value.clone(), "it is not a number"));
     };
+    let claimed = &ClaimedNumber::sum(&numbers);
     let claim = &effective.claim;
     Some(match (&claim.of, claim.figure) {
         (Some(of), _) => against_list(claimed, of, value),
@@ -58,15 +60,15 @@ pub(super) async fn verify(
 }
 
 /// Compares the claimed number with the observed one. `also` are further numbers that are accepted.
-fn compare(claimed: u64, observed: u64, also: &[u64], what: &str) -> ClaimAssessment {
-    if claimed == observed || also.contains(&claimed) {
+fn compare(claimed: &ClaimedNumber, observed: u64, also: &[u64], what: &str) -> ClaimAssessment {
+    if claimed.is(observed) || also.iter().any(|count| claimed.is(*count)) {
         return ClaimAssessment::new(Verdict::Verified, json!(claimed), json!(claimed));
     }
     ClaimAssessment::new(Verdict::Refuted, json!(claimed), json!(observed))
         .with_reason(format!("claimed {claimed}, {what} {observed}"))
 }
 
-fn against_list(claimed: u64, of: &str, value: &Value) -> ClaimAssessment {
+fn against_list(claimed: &ClaimedNumber, of: &str, value: &Value) -> ClaimAssessment {
     // A list that is absent or null has no items.
     let found = extract::field_values(of, value).unwrap_or_default();
     let many = of.split('/').any(|token| token == "*");
@@ -101,7 +103,7 @@ fn figure_name(figure: Figure) -> &'static str {
 }
 
 fn against_figures(
-    claimed: u64,
+    claimed: &ClaimedNumber,
     figure: Figure,
     figures: &Figures,
     source: &str,
@@ -129,7 +131,7 @@ fn writer_of(report: Option<&str>, context: &VerifyContext<'_>) -> Option<Check>
 /// Compares with a report that no check of the engine wrote: the agent may have written it. It can
 /// refute a claim, but not verify it.
 fn against_report(
-    claimed: u64,
+    claimed: &ClaimedNumber,
     figure: Figure,
     report: Option<&str>,
     state: &VerificationState,
@@ -203,7 +205,7 @@ fn newer_change(report: &Path, state: &VerificationState) -> Option<String> {
 }
 
 async fn against_check(
-    claimed: u64,
+    claimed: &ClaimedNumber,
     figure: Figure,
     effective: &EffectiveClaim,
     mut check: Check,
@@ -246,6 +248,9 @@ async fn against_check(
             json!(claimed),
             format!("`{}` could not be run: {why}", outcome.line),
         ),
+        (CheckStatus::Idle(why), _) => {
+            ClaimAssessment::unverifiable(json!(claimed), idle_text(&outcome.line, why))
+        }
         (CheckStatus::TimedOut(after), _) => {
             let why = format!(
                 "`{}` took longer than {} and was stopped",
@@ -261,7 +266,11 @@ async fn against_check(
     assessment.with_evidence(outcome.evidence()).with_notes(outcome.notes)
 }
 
-fn against_tests(claimed: u64, figure: Figure, tests: Option<(u64, u64)>) -> ClaimAssessment {
+fn against_tests(
+    claimed: &ClaimedNumber,
+    figure: Figure,
+    tests: Option<(u64, u64)>,
+) -> ClaimAssessment {
     let Some((added, removed)) = tests else {
         let why = "the tests cannot be counted: the changed files are in no supported language";
         return ClaimAssessment::unverifiable(json!(claimed), why);
@@ -272,7 +281,11 @@ fn against_tests(claimed: u64, figure: Figure, tests: Option<(u64, u64)>) -> Cla
     )
 }
 
-fn against_changes(claimed: u64, figure: Figure, state: &VerificationState) -> ClaimAssessment {
+fn against_changes(
+    claimed: &ClaimedNumber,
+    figure: Figure,
+    state: &VerificationState,
+) -> ClaimAssessment {
     let changes = match &state.changes {
         Ok(changes) => changes,
         Err(why) => {

@@ -1,6 +1,7 @@
 //! Extracts claims from a result: from a field path and a value to paths, words, numbers and
 //! locations. Pure.
 
+use super::claimed_counts::{ClaimedCounts, ClaimedNumber, stated_status};
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimKind, EffectiveClaim};
 use serde_json::{Map, Value};
@@ -214,6 +215,8 @@ pub(super) enum CommandClaim {
     Succeeds,
     /// The command fails.
     Fails,
+    /// Its counts are stated, and not whether it succeeds.
+    Counts,
     /// Neither: the command was not run, or the word is unknown.
     Unstated,
 }
@@ -225,32 +228,18 @@ pub(super) fn command_claim(value: &Value) -> CommandClaim {
         Value::Bool(false) => CommandClaim::Fails,
         Value::String(word) => claim_from_word(word),
         Value::Object(object) => {
-            for key in ["status", "result", "outcome", "success", "ok", "passed", "passing"] {
-                match object.get(key) {
-                    Some(Value::String(word)) => return claim_from_word(word),
-                    Some(Value::Bool(good)) => return command_claim(&Value::Bool(*good)),
-                    _ => {}
-                }
-            }
-            let figures = claimed_figures(value);
-            match (figures.failed, figures.passed, figures.total) {
-                (Some(0), passed, total) if passed == Some(0) || total == Some(0) => {
-                    CommandClaim::Unstated
-                }
-                (Some(0), ..) => CommandClaim::Succeeds,
-                (Some(_), ..) => CommandClaim::Fails,
-                (None, Some(passed), Some(total)) if total > 0 => {
-                    let all = passed + figures.skipped.unwrap_or(0) >= total;
-                    if all { CommandClaim::Succeeds } else { CommandClaim::Fails }
-                }
-                _ => CommandClaim::Unstated,
+            let counts = ClaimedCounts::of(value);
+            match stated_status(object) {
+                Some(CommandClaim::Unstated) if counts.say_that_tests_ran() => CommandClaim::Counts,
+                Some(claim) => claim,
+                None => counts.command_claim(),
             }
         }
         _ => CommandClaim::Unstated,
     }
 }
 
-fn claim_from_word(word: &str) -> CommandClaim {
+pub(super) fn claim_from_word(word: &str) -> CommandClaim {
     let word: String = word
         .trim()
         .chars()
@@ -268,44 +257,6 @@ fn claim_from_word(word: &str) -> CommandClaim {
         | "false" | "no" | "invalid" | "incomplete" | "unfinished" | "not-done"
         | "not-complete" | "not-passing" | "tests-fail" | "tests-failed" => CommandClaim::Fails,
         _ => CommandClaim::Unstated,
-    }
-}
-
-/// The figures in a value: in the object itself, or under `details`, `counts`, `figures` or
-/// `tests`.
-pub(super) fn claimed_figures(value: &Value) -> super::Figures {
-    let Some(object) = value.as_object() else { return super::Figures::default() };
-    let nested = ["details", "counts", "figures", "tests"]
-        .iter()
-        .filter_map(|key| object.get(*key).and_then(Value::as_object));
-    for object in std::iter::once(object).chain(nested) {
-        let figure = |keys: &[&str]| keys.iter().find_map(|key| object.get(*key).and_then(number));
-        let figures = super::Figures {
-            total: figure(&["total", "tests_total"]),
-            passed: figure(&["passed", "tests_passed"]),
-            failed: figure(&["failed", "tests_failed", "failures"]),
-            skipped: figure(&["skipped", "tests_skipped", "ignored"]),
-        };
-        if figures != super::Figures::default() {
-            return figures;
-        }
-    }
-    super::Figures::default()
-}
-
-/// A count: a number, a number as text, or the length of a list.
-pub(super) fn number(value: &Value) -> Option<u64> {
-    match value {
-        Value::Array(items) => u64::try_from(items.len()).ok(),
-        Value::String(text) => text.trim().parse().ok(),
-        Value::Number(number) => number.as_u64().or_else(|| {
-            // 3.0 is a count, 3.5 is not.
-            let number = number.as_f64()?;
-            let whole = number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number);
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // Just checked.
-            whole.then_some(number as u64)
-        }),
-        _ => None,
     }
 }
 
@@ -451,7 +402,7 @@ pub fn makes_claim(
         ClaimKind::Command => super::command::resolve_claim(effective, contract, value, &found)
             .map(|claim| claim != CommandClaim::Unstated),
         ClaimKind::Count => {
-            let counts = found.iter().all(|found| number(found.value).is_some());
+            let counts = found.iter().all(|found| ClaimedNumber::from_value(found.value).is_some());
             let counted = effective.claim.of.is_some() || effective.claim.figure.is_some();
             match (counts, counted) {
                 (true, true) => Ok(!found.is_empty()),

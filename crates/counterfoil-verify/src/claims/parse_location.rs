@@ -1,6 +1,7 @@
 //! Extracts locations in files from a result: `file:line`, ranges, a line next to a file. Pure.
 
-use super::extract::{ExtractError, FieldValue, file_in_object, number};
+use super::claimed_counts::ClaimedNumber;
+use super::extract::{ExtractError, FieldValue, file_in_object};
 use serde_json::{Map, Value};
 
 /// A location in a file that a result names.
@@ -79,20 +80,36 @@ fn names_line(lines: &Lines) -> bool {
 }
 
 fn lines_from_object(object: &Map<String, Value>) -> Option<Lines> {
-    let line = LINE_KEYS.iter().find_map(|key| object.get(*key).filter(|line| !line.is_null()))?;
-    let end = END_KEYS.iter().find_map(|key| number(object.get(*key)?));
-    let lines = match line {
-        Value::Array(pair) => match (pair.first().and_then(number), pair.last().and_then(number)) {
-            (Some(first), Some(last)) => Lines::Range(first, last),
-            _ => Lines::Bad(line.to_string()),
-        },
-        Value::String(text) => parse_lines(text).unwrap_or_else(|| Lines::Bad(text.clone())),
-        other => match number(other) {
-            Some(first) => Lines::Range(first, end.unwrap_or(first)),
-            None => Lines::Bad(other.to_string()),
+    let first_of =
+        |keys: &[&str]| keys.iter().find_map(|key| object.get(*key).filter(|line| !line.is_null()));
+    let lines = match (first_of(&LINE_KEYS), first_of(&END_KEYS)) {
+        (None, None) => return None,
+        (Some(one), None) | (None, Some(one)) => lines_from_value(one),
+        (Some(line), Some(end)) => match (lines_from_value(line), lines_from_value(end)) {
+            (Lines::Range(first, last), Lines::Range(_, end)) if first == last => {
+                Lines::Range(first, end)
+            }
+            (Lines::Range(first, last), Lines::Range(_, end)) => Lines::Range(first, last.max(end)),
+            (bad @ Lines::Bad(_), _) | (_, bad) => bad,
         },
     };
     Some(lines).filter(names_line)
+}
+
+fn lines_from_value(value: &Value) -> Lines {
+    let number = |value: &Value| ClaimedNumber::from_value(value)?.count();
+    let lines = match value {
+        Value::Array(pair) => pair
+            .first()
+            .and_then(number)
+            .zip(pair.last().and_then(number))
+            .map(|(first, last)| Lines::Range(first, last)),
+        Value::String(text) => {
+            return parse_lines(text).unwrap_or_else(|| Lines::Bad(text.clone()));
+        }
+        other => number(other).map(|line| Lines::Range(line, line)),
+    };
+    lines.unwrap_or_else(|| Lines::Bad(value.to_string()))
 }
 
 /// Parses `12`, `12-20`, `L12-L20`, `12:5`.

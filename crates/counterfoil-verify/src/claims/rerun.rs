@@ -10,7 +10,7 @@ use super::{EarlierFile, StartWords, VerifyContext};
 use crate::check_files::{Scripts, StartVersion, may_steer, scripts, start_version};
 use crate::config::Check;
 use crate::read_file::read_file;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -54,14 +54,36 @@ pub(super) enum AtStart {
     },
 }
 
+/// What a check ran when the run began.
+pub(super) struct StartScripts {
+    /// The files that changed since, relative to the top.
+    changed: HashSet<PathBuf>,
+    pub(super) scripts: Result<Scripts, String>,
+}
+
+/// Finds what a check ran when the run began.
+///
+/// # Errors
+///
+/// What changed since is not known.
+pub(super) fn start_scripts(
+    check: &Check,
+    context: &mut VerifyContext<'_>,
+) -> Result<StartScripts, String> {
+    let changed = changed_paths(context)?;
+    let scripts = scripts_of(check, &changed, context);
+    Ok(StartScripts { changed, scripts })
+}
+
 /// Runs a check with its files as they were when the run began, if any of them changed. It comes
 /// before the run with the changes, which may leave something behind for it, such as build output.
 pub(super) async fn run_at_start(
     check: &Check,
+    start: Result<StartScripts, String>,
     state: &VerificationState,
     context: &mut VerifyContext<'_>,
 ) -> AtStart {
-    let files = match changed_since_start(check, state, context) {
+    let files = match start.and_then(|start| changed_since_start(&start, state, context)) {
         Ok(files) if files.is_empty() => return AtStart::Unchanged,
         Ok(files) => files,
         Err(why) => return AtStart::NotRun(why),
@@ -138,24 +160,36 @@ fn changed_paths(context: &mut VerifyContext<'_>) -> Result<HashSet<PathBuf>, St
 /// The files that steer a check and changed since the run began, relative to the top, with the
 /// content to put back where it is not simply the old one.
 fn changed_since_start(
-    check: &Check,
+    start: &StartScripts,
     state: &VerificationState,
     context: &mut VerifyContext<'_>,
 ) -> Result<Vec<EarlierFile>, String> {
-    let changed = changed_paths(context)?;
-    if changed.is_empty() {
+    if start.changed.is_empty() {
         return Ok(Vec::new());
     }
-    let scripts = scripts_of(check, &changed, context)?;
-    let mut steering: Vec<PathBuf> =
-        changed.into_iter().filter(|path| may_steer(path, &scripts)).collect();
+    let scripts = start.scripts.as_ref().map_err(Clone::clone)?;
+    let replaced_by = |path: &Path| scripts.targets.replaced_by(path).map(Path::to_owned);
+    let may_count = |path: &&PathBuf| may_steer(path, scripts) || replaced_by(path).is_some();
+    let mut steering: Vec<PathBuf> = start.changed.iter().filter(may_count).cloned().collect();
     steering.sort();
     let (mut files, since) = (Vec::new(), context.start.since);
+    // Whether there was something in the places of targets.
+    let mut existed = BTreeMap::new();
     for path in steering {
         if (context.may_change)(&state.resolver.relative_to_folder(&path)) {
             continue;
         }
         let Some(start) = context.view.run_start() else { break };
+        // What is new there is taken out, whatever it is: make would not run the recipe.
+        if let Some(place) = replaced_by(&path)
+            && !*existed.entry(place).or_insert_with_key(|place| start.existed(place))
+        {
+            files.push((path, None));
+            continue;
+        }
+        if !may_steer(&path, scripts) {
+            continue;
+        }
         let name = display_path(&path);
         let before = start.content(&path).map_err(|error| {
             format!("{name} changed since {since}, and how it was cannot be read: {error}")
@@ -163,7 +197,7 @@ fn changed_since_start(
         let now = read_file(&context.top.join(&path)).map_err(|error| {
             format!("{name} changed since {since}, and it cannot be read: {error}")
         })?;
-        match start_version(&path, &scripts, before.as_deref(), now.as_deref()) {
+        match start_version(&path, scripts, before.as_deref(), now.as_deref()) {
             StartVersion::Same => {}
             StartVersion::Whole => files.push((path, None)),
             StartVersion::Merged(bytes) => files.push((path, Some(bytes))),

@@ -1,6 +1,6 @@
 //! Runs a check by itself, without a claim.
 
-use super::check::{self, CheckStatus};
+use super::check::{self, CheckStatus, idle_text};
 use super::command::changed_tree_note;
 use super::state::VerificationState;
 use super::{Figures, VerifyContext, format};
@@ -54,6 +54,7 @@ pub async fn run_check(check: &Check, context: &mut VerifyContext<'_>) -> Option
         CheckStatus::CouldNotRun(why) => {
             (None, format!("`{}` could not be run: {why}", outcome.line))
         }
+        CheckStatus::Idle(why) => (None, idle_text(&outcome.line, why)),
     };
     let mut notes = outcome.notes;
     notes.extend(outcome.changed.as_ref().map(|changed| changed_tree_note(changed)));

@@ -1,6 +1,10 @@
 //! Recognises assertions, skips, and code that swallows a failed assertion, in each language.
 
+mod constants;
+mod contexts;
 mod handlers;
+
+pub(super) use contexts::{Contexts, is_function, property};
 
 use super::constant::{Conditions, Truth};
 use super::parse::{Language, children, is_comment, node_bytes, node_text};
@@ -18,10 +22,32 @@ const MAX_CHAIN: usize = 12;
 pub(super) enum Kind {
     /// It can.
     Effective,
-    /// It compares constants, or a value with itself.
+    /// It fails wherever it is reached: `fail()`.
+    Failing,
+    /// It compares constants that differ: `assert False`.
+    Contradiction,
+    /// It compares constants that agree, or a value with itself.
     Constant,
+    /// It uses only constants, and it is not known whether it holds.
+    Undecided,
     /// It always holds, although it mentions what is tested.
     Disarmed,
+}
+
+impl Kind {
+    /// An assertion on constants, of which it may be known whether it holds.
+    pub(super) fn on_constants(holds: Option<bool>) -> Self {
+        match holds {
+            Some(true) => Self::Constant,
+            Some(false) => Self::Contradiction,
+            None => Self::Undecided,
+        }
+    }
+
+    /// Whether it fails, or may fail for what is tested.
+    pub(super) fn can_fail(self) -> bool {
+        matches!(self, Self::Effective | Self::Failing | Self::Contradiction)
+    }
 }
 
 /// Reads the nodes of one language.
@@ -29,6 +55,7 @@ pub(super) struct Reader<'a, 's> {
     pub(super) language: Language,
     pub(super) text: &'s [u8],
     pub(super) conditions: &'a Conditions<'a, 's>,
+    pub(super) contexts: Contexts<'s>,
 }
 
 impl<'s> Reader<'_, 's> {
@@ -70,10 +97,11 @@ impl<'s> Reader<'_, 's> {
 
     /// An assertion that a condition has a value.
     fn condition(&self, node: Node<'_>, wanted: bool) -> Kind {
+        let truth = self.conditions.truth(node);
         if self.conditions.is_constant(node, |_, _| false) {
-            return Kind::Constant;
+            return Kind::on_constants(truth.always().map(|value| value == wanted));
         }
-        match self.conditions.truth(node) {
+        match truth {
             Truth::Always(value) if value == wanted => match node.kind() {
                 // `a == a`.
                 "comparison_operator" | "binary_expression" if !is_joined(node) => Kind::Constant,
@@ -98,32 +126,33 @@ impl<'s> Reader<'_, 's> {
         let lower = name.to_ascii_lowercase();
         let plain =
             lower.trim_start_matches("assert").trim_start_matches('_').trim_end_matches('f');
-        let Some(first) = arguments.first() else { return Kind::Effective };
         match plain {
-            "" | "true" | "ok" | "istrue" | "that" if arguments.len() < 3 && plain != "that" => {
-                return self.condition(*first, true);
-            }
-            "false" | "isfalse" | "notok" => return self.condition(*first, false),
-            "fail" | "raises" | "warns" | "called" => return Kind::Effective,
+            "fail" | "failnow" => return Kind::Failing,
+            "raises" | "warns" => return Kind::Effective,
+            // What a mock was called with.
+            _ if plain.contains("call") || plain.contains("await") => return Kind::Effective,
             _ => {}
+        }
+        let Some(first) = arguments.first().copied() else { return Kind::Effective };
+        match plain {
+            "" | "true" | "ok" | "istrue" | "truthy" if arguments.len() < 3 => {
+                return self.condition(first, true);
+            }
+            "false" | "isfalse" | "notok" | "falsy" => return self.condition(first, false),
+            _ => {}
+        }
+        let second = arguments.get(1).copied();
+        let constant = |node: Node<'_>| self.conditions.is_constant(node, |_, _| false);
+        if constant(first) && second.is_none_or(constant) {
+            return Kind::on_constants(self.holds(plain, first, second));
         }
         let is_negative = plain.contains("not")
             || plain.starts_with("ne")
             || matches!(plain, "less" | "greater")
             || plain.contains("raises")
             || plain.contains("throw");
-        if let [a, b, ..] = arguments.as_slice() {
-            let same = self.is_same(*a, *b);
-            let constant = |node: &Node<'_>| self.conditions.is_constant(*node, |_, _| false);
-            if (same && !is_negative) || (constant(a) && constant(b) && !plain.contains("raises")) {
-                return Kind::Constant;
-            }
-            return Kind::Effective;
-        }
-        if self.conditions.is_constant(*first, |_, _| false) && !is_negative {
-            return Kind::Constant;
-        }
-        Kind::Effective
+        let same = second.is_some_and(|second| self.is_same(first, second));
+        if same && !is_negative { Kind::Constant } else { Kind::Effective }
     }
 
     /// Whether two pieces of code are the same, without a call of unbounded length.
@@ -138,7 +167,7 @@ impl<'s> Reader<'_, 's> {
             let name = node_text(callee, self.text);
             return match name {
                 _ if name.starts_with("assert") => Some(self.call(node, name, 0)),
-                "fail" => Some(Kind::Effective),
+                "fail" => Some(Kind::Failing),
                 _ => None,
             };
         }
@@ -153,13 +182,17 @@ impl<'s> Reader<'_, 's> {
         if asserts {
             return Some(self.call(node, name, 0));
         }
-        (base == "should" || (base == "expect" && name == "fail")).then_some(Kind::Effective)
+        match (base, name) {
+            ("expect", "fail" | "unreachable") | ("done", "fail") => Some(Kind::Failing),
+            ("should", _) => Some(Kind::Effective),
+            _ => self.of_context(node, object, name),
+        }
     }
 
     /// `expect(value)` with what follows: `.not.toBe(other)`, `.to.be.true`. Returns the identity
     /// of the call of `expect`, since the parts of a chain lead to the same one.
     pub(super) fn expectation(&self, node: Node<'_>) -> Option<(usize, Kind)> {
-        if !matches!(self.language, Language::JavaScript | Language::TypeScript | Language::Tsx) {
+        if !self.language.is_javascript() {
             return None;
         }
         let (mut node, mut is_negated, mut matcher, mut wanted) = (node, false, "", None);
@@ -214,7 +247,7 @@ impl<'s> Reader<'_, 's> {
         wanted: Option<Node<'_>>,
         is_negated: bool,
     ) -> Kind {
-        let Some(value) = value else { return Kind::Effective };
+        let Some(value) = value else { return Kind::Undecided };
         let ignored = |node: Node<'_>, name: &str| {
             node.kind() == "property_identifier" || matches!(name, "expect" | "undefined")
         };
@@ -224,7 +257,8 @@ impl<'s> Reader<'_, 's> {
         }
         let constant = |node| self.conditions.is_constant(node, ignored);
         if constant(value) && wanted.is_none_or(constant) {
-            return Kind::Constant;
+            let holds = self.matches(matcher, value, wanted);
+            return Kind::on_constants(holds.map(|holds| holds != is_negated));
         }
         if is_negated {
             return Kind::Effective;
@@ -278,6 +312,11 @@ impl<'s> Reader<'_, 's> {
                 Some(inner) => inner,
                 None => return false,
             },
+            // `return this.skip()`. Others return what they call, such as a query.
+            "return_statement" => match node.named_child(0) {
+                Some(inner) if self.is_of_context(inner) => inner,
+                _ => return false,
+            },
             _ => return false,
         };
         self.is_skip_call(call)
@@ -303,22 +342,27 @@ impl<'s> Reader<'_, 's> {
                 "exit" => path == "pytest.exit",
                 _ => false,
             },
-            Language::JavaScript | Language::TypeScript | Language::Tsx => match name {
-                "pending" => callee.kind() == "identifier",
-                "skip" | "fixme" => {
-                    callee.kind() == "member_expression"
-                        && first.is_none_or(|first| {
-                            matches!(first.kind(), "string" | "template_string")
-                                || self.conditions.truth(first).is(true)
-                        })
-                        && call.child_by_field_name("arguments").is_none_or(|list| {
-                            list.named_child_count() < 2
-                                || first.is_some_and(|first| first.kind() == "true")
-                        })
+            Language::JavaScript | Language::TypeScript | Language::Tsx => {
+                let always = || {
+                    first.is_none_or(|first| {
+                        matches!(first.kind(), "string" | "template_string")
+                            || self.conditions.truth(first).is(true)
+                    }) && call.child_by_field_name("arguments").is_none_or(|list| {
+                        list.named_child_count() < 2
+                            || first.is_some_and(|first| first.kind() == "true")
+                    })
+                };
+                match name {
+                    _ if callee.kind() == "identifier" => {
+                        name == "pending" || (self.contexts.skips_by(name) && always())
+                    }
+                    "skip" | "fixme" => callee.kind() == "member_expression" && always(),
+                    // Other objects have such a method as well.
+                    "todo" => self.is_of_context(call) && always(),
+                    "exit" => path == "process.exit" || path == "Deno.exit",
+                    _ => false,
                 }
-                "exit" => path == "process.exit" || path == "Deno.exit",
-                _ => false,
-            },
+            }
             Language::Go => match name {
                 "Skip" | "Skipf" | "SkipNow" => true,
                 "Exit" => path == "os.Exit",

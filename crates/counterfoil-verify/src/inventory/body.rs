@@ -36,6 +36,8 @@ pub(super) struct Body {
     pub(super) cases: Option<u32>,
     /// What the assertions check.
     pub(super) checks: Checks,
+    /// Whether it has no effect, but for assertions on constants.
+    pub(super) is_inert: bool,
     /// Whether the test passes if its code fails.
     pub(super) expects_failure: bool,
 }

@@ -4,7 +4,7 @@
 //! Read without running anything, so an assertion counts as effective unless it is plain that it is
 //! not. The cost is linear: every look into a part of the code is bounded.
 
-use super::assertion::{Kind, Reader};
+use super::assertion::{Contexts, Kind, Reader};
 use super::constant::{Conditions, Names, Truth};
 use super::parse::{Language, children, is_comment, node_bytes};
 use std::collections::HashSet;
@@ -18,8 +18,13 @@ const MAX_DEPTH: usize = 5;
 pub(super) struct Checks {
     /// The number of assertions that can fail.
     pub(super) effective: u32,
+    /// The number of those that fail whenever the test runs: `fail()`, `assert False`.
+    pub(super) failing: u32,
     /// The number of assertions that compare constants, or a value with itself.
     pub(super) constant: u32,
+    /// The number of assertions that use only constants, and of which it is not known whether they
+    /// are reached and hold.
+    pub(super) undecided: u32,
     /// The number of assertions that are unreachable or swallowed, or always hold although they
     /// mention what is tested.
     pub(super) disarmed: u32,
@@ -29,6 +34,13 @@ pub(super) struct Checks {
     pub(super) escapes: bool,
     /// Whether the test always skips itself.
     pub(super) skips: bool,
+}
+
+impl Checks {
+    /// Whether an assertion on constants may fail.
+    pub(super) fn may_fail(&self) -> bool {
+        self.failing > 0 || self.undecided > 0
+    }
 }
 
 /// Where a node stands in the flow of a test.
@@ -44,6 +56,8 @@ struct Place {
     expected: bool,
     /// Under a condition or in a nested function.
     conditional: bool,
+    /// In a nested function.
+    nested: bool,
     /// Directly in a decorated definition, or in a type: something else may call it.
     decorated: bool,
 }
@@ -62,17 +76,19 @@ impl Place {
     }
 }
 
-/// Reads what a body checks. `file` has the constants of the file.
+/// Reads what a body checks. `file` has the constants of the file, and `contexts` the parameters by
+/// which a test reaches its runner.
 pub(super) fn read<'s>(
     language: Language,
     body: Node<'_>,
     text: &'s [u8],
     file: &Names<'s>,
+    contexts: Contexts<'s>,
 ) -> Checks {
     let own = Names::read(body, text);
     let names = [&own, file];
     let conditions = Conditions { text, names: &names };
-    let reader = Reader { language, text, conditions: &conditions };
+    let reader = Reader { language, text, conditions: &conditions, contexts };
     let mut walker = Walker {
         reader,
         own: &own,
@@ -109,8 +125,9 @@ impl<'t> Walker<'_, '_, 't> {
         {
             self.count(kind, place, node);
         }
-        if !place.dead && !place.elsewhere && self.reader.is_skip(node) {
-            if place.conditional {
+        let skips_part = self.reader.language.is_javascript() && self.reader.skips_inner_test(node);
+        if !place.dead && !place.elsewhere && (skips_part || self.reader.is_skip(node)) {
+            if place.conditional || skips_part {
                 self.checks.conditional_skips = self.checks.conditional_skips.saturating_add(1);
             } else {
                 self.checks.skips = true;
@@ -191,7 +208,8 @@ impl<'t> Walker<'_, '_, 't> {
             "class_definition" | "impl_item" | "trait_item" => {
                 // The methods of a type may be called by what gets it.
                 if let Some(body) = node.child_by_field_name("body") {
-                    let inside = Place { decorated: true, conditional: true, ..place };
+                    let inside =
+                        Place { decorated: true, conditional: true, nested: true, ..place };
                     self.fields(body, |_| inside);
                 }
             }
@@ -201,11 +219,10 @@ impl<'t> Walker<'_, '_, 't> {
             | "func_literal"
             | "arrow_function"
             | "function_expression"
-            | "closure_expression"
-            | "match_arm"
-            | "switch_case"
-            | "expression_case"
-            | "case_clause" => {
+            | "closure_expression" => {
+                self.fields(node, |_| Place { conditional: true, nested: true, ..place });
+            }
+            "match_arm" | "switch_case" | "expression_case" | "case_clause" => {
                 self.fields(node, |_| Place { conditional: true, ..place });
             }
             _ => {
@@ -224,8 +241,21 @@ impl<'t> Walker<'_, '_, 't> {
             _ if place.dead || swallowed => &mut self.checks.disarmed,
             Kind::Disarmed => &mut self.checks.disarmed,
             Kind::Constant => &mut self.checks.constant,
-            Kind::Effective if place.elsewhere => &mut self.checks.constant,
+            _ if place.elsewhere => &mut self.checks.constant,
             Kind::Effective => &mut self.checks.effective,
+            Kind::Failing | Kind::Contradiction if !place.conditional => {
+                self.checks.failing = self.checks.failing.saturating_add(1);
+                &mut self.checks.effective
+            }
+            Kind::Failing | Kind::Contradiction | Kind::Undecided => {
+                self.checks.undecided = self.checks.undecided.saturating_add(1);
+                // Where it stands for something that must not happen, it can fail.
+                match kind {
+                    Kind::Failing => &mut self.checks.effective,
+                    Kind::Contradiction if !place.nested => &mut self.checks.effective,
+                    _ => &mut self.checks.constant,
+                }
+            }
         };
         *number = number.saturating_add(1);
     }

@@ -2,6 +2,10 @@
 //! comparisons with the platform that this program runs on. One reader for all grammars, since their
 //! expressions have the same shape. Every evaluation reads a bounded number of nodes.
 
+mod values;
+
+pub(super) use values::Value;
+
 use super::parse::{children, is_comment, node_bytes, node_text, walk};
 use std::collections::HashMap;
 use tree_sitter::Node;
@@ -175,6 +179,14 @@ impl Truth {
         }
     }
 
+    /// The value, if it is the same on every platform.
+    pub(super) fn always(self) -> Option<bool> {
+        match self {
+            Self::Always(value) => Some(value),
+            Self::Unknown | Self::Here(_) => None,
+        }
+    }
+
     /// Whether the value is known to be this one, here at least.
     pub(super) fn is(self, value: bool) -> bool {
         matches!(self, Self::Always(known) | Self::Here(known) if known == value)
@@ -254,19 +266,17 @@ impl Conditions<'_, '_> {
                     "or" | "||" => inner(left).join(inner(right), true),
                     "and" | "&&" => inner(left).join(inner(right), false),
                     _ => match (left, right) {
-                        (Some(left), Some(right)) => self.compare(left, operator, right),
+                        (Some(left), Some(right)) => {
+                            self.compare(left, operator, right, depth, fuel)
+                        }
                         _ => Truth::Unknown,
                     },
                 }
             }
             "comparison_operator" if node.named_child_count() == 2 => {
-                let operator: Vec<&str> = children(node)
-                    .into_iter()
-                    .filter(|child| !child.is_named())
-                    .map(|child| child.kind())
-                    .collect();
+                let operator = values::operator(node);
                 match (node.named_child(0), node.named_child(1)) {
-                    (Some(left), Some(right)) => self.compare(left, &operator.join(" "), right),
+                    (Some(left), Some(right)) => self.compare(left, &operator, right, depth, fuel),
                     _ => Truth::Unknown,
                 }
             }
@@ -286,6 +296,9 @@ impl Conditions<'_, '_> {
             }
             "named_expression" => inner(field("value")),
             "call" | "call_expression" => self.call(node),
+            "binary_operator" => self
+                .compute(node, depth, fuel)
+                .map_or(Truth::Unknown, |value| Truth::Always(value.is_true())),
             _ => literal(node, self.text).map_or(Truth::Unknown, Truth::Always),
         }
     }
@@ -312,7 +325,14 @@ impl Conditions<'_, '_> {
         }
     }
 
-    fn compare(&self, left: Node<'_>, operator: &str, right: Node<'_>) -> Truth {
+    fn compare(
+        &self,
+        left: Node<'_>,
+        operator: &str,
+        right: Node<'_>,
+        depth: usize,
+        fuel: &mut usize,
+    ) -> Truth {
         let (a, b) = (node_text(left, self.text), node_text(right, self.text));
         if a.len() > 400 || b.len() > 400 {
             return Truth::Unknown;
@@ -359,13 +379,15 @@ impl Conditions<'_, '_> {
             (">=", "0") | (">", "-1") if length => return Truth::Always(true),
             _ => {}
         }
-        // A literal is not nothing, and two different literals of one kind are not equal.
+        // A literal is not nothing.
         match operator {
-            "is not" | "!=" | "!==" if known(left) && none(b) => Truth::Always(true),
-            "==" | "===" if both_plain(left, right) => Truth::Always(false),
-            "!=" | "!==" if both_plain(left, right) => Truth::Always(true),
-            _ => Truth::Unknown,
+            "is not" | "!=" | "!==" if known(left) && none(b) => return Truth::Always(true),
+            _ => {}
         }
+        let value = self
+            .compute(left, depth, fuel)
+            .and_then(|left| left.operate(operator, &self.compute(right, depth, fuel)?));
+        value.map_or(Truth::Unknown, |value| Truth::Always(value.is_true()))
     }
 
     /// Whether a piece of code mentions nothing that could make a difference: literals, constants,
@@ -395,23 +417,6 @@ fn is_name(node: Node<'_>) -> bool {
     node.is_named()
         && (node.kind().ends_with("identifier")
             || matches!(node.kind(), "this" | "self" | "crate" | "super"))
-}
-
-/// Whether two literals of one kind are compared. Equal ones were found before.
-fn both_plain(left: Node<'_>, right: Node<'_>) -> bool {
-    let plain = |kind: &str| {
-        matches!(
-            kind,
-            "integer"
-                | "number"
-                | "true"
-                | "false"
-                | "int_literal"
-                | "integer_literal"
-                | "boolean_literal"
-        )
-    };
-    left.kind() == right.kind() && plain(left.kind())
 }
 
 /// Whether a file asks whether it is run as a program. A test runner imports it.

@@ -254,6 +254,11 @@ impl Comparison {
             (TestState::Active | TestState::Skipped, TestState::Empty) => {
                 self.delta.emptied.push(now.name());
             }
+            (TestState::Active | TestState::Skipped, _)
+                if has_only_constants_left(&before.body, &now.test.body) =>
+            {
+                self.delta.emptied.push(now.name());
+            }
             (TestState::Active, TestState::Skipped) => self.delta.skipped.push(now.name()),
             (TestState::Active, TestState::Active) if skips_more(&before.body, &now.test.body) => {
                 self.delta.skipped.push(now.name());
@@ -406,6 +411,11 @@ impl Comparison {
 /// Whether a test is skipped under more conditions than before.
 fn skips_more(before: &Body, now: &Body) -> bool {
     now.checks.conditional_skips > before.checks.conditional_skips
+}
+
+/// Whether a test uses only constants now, and is not known to fail.
+fn has_only_constants_left(before: &Body, now: &Body) -> bool {
+    now.is_inert && !before.is_inert && now.checks.failing == 0
 }
 
 /// Why a test cannot fail any more as it did, if so.

@@ -52,7 +52,7 @@ fn declaration(node: Node<'_>, source: &Source<'_>, found: &mut TestCollector) {
             name,
             line: line_number(node),
             skipped: unchecked || checks.skips || first.is_some_and(|first| is_skip(first, text)),
-            empty: first.is_none(),
+            inert: first.is_none(),
             only: false,
             body: block
                 .map(|block| Body::from_node(block, text, is_assertion))

@@ -1,29 +1,34 @@
 //! Finds tests in JavaScript and TypeScript: calls of `it`, `test` and `describe` in the forms of
-//! the common runners.
+//! the common runners, also by other names.
 
+mod runners;
+
+use super::assertion::{is_function, property};
 use super::body::{Body, first_effective, is_inert};
 use super::constant::Truth;
 use super::parse::{children, line_number, node_bytes, node_text, walk};
 use super::scope::{FoundTest, ScopeId, TestCollector};
 use super::source::{Source, Switch};
+use runners::{Callee, Runners};
 use tree_sitter::Node;
-
-/// The maximum length of a chain such as `a.b(c).d` that names a call.
-const MAX_CHAIN: usize = 8;
 
 /// The maximum length of a callee that skips.
 const MAX_CALLEE: usize = 100;
 
 /// Collects the tests of a file.
 pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollector) {
+    let mut runners = Runners::read(root, source);
     let mut open = vec![(root, ScopeId::FILE, Place::default())];
     while let Some((node, scope, mut place)) = open.pop() {
         let mut inner = scope;
+        if node.kind() == "variable_declarator" {
+            runners.declare(node, source);
+        }
         if is_function(node) || node.kind() == "function_declaration" {
             place.in_function |= place.suite != node.id();
         }
         if node.kind() == "call_expression"
-            && let Some(call) = Call::read(node, source)
+            && let Some(call) = Call::read(node, source, &runners)
         {
             match call.kind {
                 Kind::Test => {
@@ -44,10 +49,10 @@ pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollecto
                 }
             }
         }
-        if !place.dead && !place.in_function && skips_scope(node, place, source) {
+        if !place.dead && !place.in_function && skips_scope(node, place, source, &runners) {
             if place.conditional { found.condition(scope) } else { found.skip(scope) }
         }
-        found.switches(replaces(node, place, source));
+        found.switches(replaces(node, place, source, &runners));
         children_with_places(node, source, place, |child, place| open.push((child, inner, place)));
     }
 }
@@ -100,17 +105,22 @@ fn children_with_places<'t>(
 
 /// Whether a statement skips everything around it: `process.exit()`, `test.skip()`, or a hook that
 /// skips.
-fn skips_scope(node: Node<'_>, place: Place, source: &Source<'_>) -> bool {
+fn skips_scope<'s>(
+    node: Node<'_>,
+    place: Place,
+    source: &Source<'s>,
+    runners: &Runners<'s>,
+) -> bool {
     if node.kind() != "call_expression" {
         return false;
     }
     let callee = node
         .child_by_field_name("function")
         .filter(|callee| callee.byte_range().len() < MAX_CALLEE)
-        .map(|callee| node_text(callee, source.text))
+        .map(|callee| runners.path(callee, source.text))
         .unwrap_or_default();
     let first = node.child_by_field_name("arguments").and_then(|list| list.named_child(0));
-    match callee {
+    match &*callee {
         "process.exit" | "Deno.exit" => place.is_statement,
         "this.skip" | "test.skip" | "test.fixme" | "it.skip" | "test.describe.skip" => {
             place.is_statement
@@ -122,9 +132,9 @@ fn skips_scope(node: Node<'_>, place: Place, source: &Source<'_>) -> bool {
         }
         "before" | "beforeEach" | "beforeAll" | "test.beforeEach" | "test.beforeAll" => first
             .filter(|first| is_function(*first))
-            .and_then(|hook| hook.child_by_field_name("body"))
-            .is_some_and(|body| {
-                let checks = source.checks(body);
+            .and_then(|hook| Some((hook, hook.child_by_field_name("body")?)))
+            .is_some_and(|(hook, body)| {
+                let checks = source.checks_with(hook, body);
                 checks.skips || checks.conditional_skips > 0
             }),
         _ => false,
@@ -132,7 +142,12 @@ fn skips_scope(node: Node<'_>, place: Place, source: &Source<'_>) -> bool {
 }
 
 /// What replaces the functions of the runner: `global.it = …`, `const expect = …`.
-fn replaces(node: Node<'_>, place: Place, source: &Source<'_>) -> Option<Switch> {
+fn replaces<'s>(
+    node: Node<'_>,
+    place: Place,
+    source: &Source<'s>,
+    runners: &Runners<'s>,
+) -> Option<Switch> {
     let is_ours = |name: &str| matches!(name, "it" | "test" | "describe" | "expect" | "specify");
     let (target, value) = match node.kind() {
         "assignment_expression" => {
@@ -149,15 +164,16 @@ fn replaces(node: Node<'_>, place: Place, source: &Source<'_>) -> Option<Switch>
     let path = node_text(target, source.text);
     let (owner, name) = path.rsplit_once('.').unwrap_or_default();
     let is_global = matches!(owner, "global" | "globalThis" | "window" | "self") && is_ours(name);
-    let is_part = matches!(owner, "it" | "test" | "describe" | "expect" | "assert");
+    let is_part = matches!(owner, "it" | "test" | "describe" | "expect" | "assert")
+        || (runners.has(owner) && is_ours(name));
     let replaced = match node.kind() {
         "assignment_expression" if is_global || is_part => true,
         // A name that is not global replaces the runner's in a file with tests only.
         _ if !is_ours(path) || !source.is_collected => false,
-        "function_declaration" => !uses_runner(node, path, source),
+        "function_declaration" => !uses_runner(node, path, source, runners),
         _ => value.is_some_and(|value| {
             let ends = |end: &&str| node_bytes(value, source.text).ends_with(end.as_bytes());
-            (is_function(value) && !uses_runner(value, path, source))
+            (is_function(value) && !uses_runner(value, path, source, runners))
                 || [".skip", ".todo", ".only"].iter().any(ends)
         }),
     };
@@ -172,14 +188,15 @@ fn replaces(node: Node<'_>, place: Place, source: &Source<'_>) -> Option<Switch>
 }
 
 /// Whether a function passes on to the runner, so that it is a helper.
-fn uses_runner(function: Node<'_>, own: &str, source: &Source<'_>) -> bool {
+fn uses_runner(function: Node<'_>, own: &str, source: &Source<'_>, runners: &Runners<'_>) -> bool {
     let (mut uses, mut fuel) = (false, 1_000_usize);
     walk(function, |node| {
         fuel = fuel.saturating_sub(1);
         if node.kind() == "identifier" {
             let name = node_text(node, source.text);
             uses |= name != own
-                && matches!(name, "it" | "test" | "describe" | "expect" | "specify" | "assert");
+                && (matches!(name, "it" | "test" | "describe" | "expect" | "specify" | "assert")
+                    || runners.has(name));
         }
         !uses && fuel > 0
     });
@@ -201,13 +218,16 @@ struct Call<'t> {
     only: bool,
     /// The function with the body of the test.
     callback: Option<Node<'t>>,
+    /// Whether it is called for each row of a table.
+    is_table: bool,
     cases: Option<usize>,
 }
 
 impl<'t> Call<'t> {
-    fn read(node: Node<'t>, source: &Source<'_>) -> Option<Self> {
+    fn read<'s>(node: Node<'t>, source: &Source<'s>, runners: &Runners<'s>) -> Option<Self> {
         let text = source.text;
-        let (base, chain, table) = chain(node.child_by_field_name("function")?, text)?;
+        let Callee { base, parts, table, is_guess } =
+            runners.callee(node.child_by_field_name("function")?, source)?;
         let (mut kind, mut skipped, mut only) = match base {
             "it" | "test" | "specify" => (Kind::Test, false, false),
             "describe" | "context" | "suite" => (Kind::Suite, false, false),
@@ -217,15 +237,16 @@ impl<'t> Call<'t> {
             "fdescribe" => (Kind::Suite, false, true),
             // `Deno.test`, `QUnit.test`, `QUnit.module`.
             "Deno" | "QUnit"
-                if matches!(chain.first(), Some(&"test" | &"skip" | &"todo" | &"only")) =>
+                if matches!(parts.first(), Some(&"test" | &"skip" | &"todo" | &"only")) =>
             {
                 (Kind::Test, false, false)
             }
-            "QUnit" if chain.first() == Some(&"module") => (Kind::Suite, false, false),
+            "QUnit" if parts.first() == Some(&"module") => (Kind::Suite, false, false),
             _ => return None,
         };
-        let mut is_todo = false;
-        for name in chain {
+        let (mut is_todo, mut is_table) = (false, false);
+        for name in parts {
+            is_table |= matches!(name, "each" | "for");
             match name {
                 "skipIf" | "runIf" | "if" => {
                     let truth = table
@@ -233,7 +254,7 @@ impl<'t> Call<'t> {
                         .map_or(Truth::Unknown, |condition| source.truth(condition));
                     skipped |= !truth.is(name != "skipIf");
                 }
-                "skip" | "fixme" | "failing" | "fails" | "fail" | "ignore" => {
+                "skip" | "fixme" | "failing" | "fails" | "fail" | "ignore" | "expectFailure" => {
                     skipped = true;
                 }
                 "todo" => (skipped, is_todo) = (true, true),
@@ -267,7 +288,7 @@ impl<'t> Call<'t> {
             let set = |name| {
                 property(*options, name, text).is_some_and(|value| !source.truth(value).is(false))
             };
-            skipped |= set("skip") || set("ignore") || set("todo");
+            skipped |= ["skip", "ignore", "todo", "fails", "expectFailure"].into_iter().any(set);
             only |= set("only");
         }
         let real = match kind {
@@ -279,11 +300,12 @@ impl<'t> Call<'t> {
             }
             Kind::Test => callback.is_some(),
         };
-        if !real {
+        if !real || (is_guess && callback.is_none()) {
             return None;
         }
         skipped |= kind == Kind::Test && titled && arguments.len() == 1;
-        Some(Self { kind, node, title, skipped, only, callback, cases: table.and_then(rows) })
+        let cases = table.and_then(rows);
+        Some(Self { kind, node, title, skipped, only, callback, is_table, cases })
     }
 
     fn test(self, source: &Source<'_>) -> FoundTest {
@@ -296,18 +318,25 @@ impl<'t> Call<'t> {
             Some(expression) => vec![expression],
             None => Vec::new(),
         };
-        let first =
-            first_effective(statements, |statement| is_inert(statement, text, is_inert_name));
+        let inert = |statement: Node<'_>| {
+            statement.kind() != "throw_statement" && is_inert(statement, text, is_inert_name)
+        };
+        let first = first_effective(statements, inert);
         let body =
             block.or_else(|| self.node.child_by_field_name("arguments")).unwrap_or(self.node);
-        let checks = block.map(|block| source.checks(block)).unwrap_or_default();
+        let checks = block.map(|block| match self.callback {
+            // The parameters of a table are its rows.
+            Some(callback) if !self.is_table => source.checks_with(callback, block),
+            _ => source.checks(block),
+        });
+        let checks = checks.unwrap_or_default();
         FoundTest {
             line: line_number(self.node),
             skipped: self.skipped
                 || checks.skips
                 || self.cases == Some(0)
                 || first.is_some_and(|first| is_skip(first, text)),
-            empty: block.is_some() && first.is_none(),
+            inert: block.is_some() && first.is_none(),
             only: self.only,
             body: Body::from_node(body, text, is_assertion)
                 .with_cases(self.cases)
@@ -315,67 +344,6 @@ impl<'t> Call<'t> {
             name: self.title,
         }
     }
-}
-
-/// A chain of names: its base, the names after it, and the arguments of `each`.
-type Chain<'t, 's> = (&'s str, Vec<&'s str>, Option<Node<'t>>);
-
-/// The callee: `it.skip` is `it` with `skip`, `it.each(table)` is `it` with `each` and the table.
-fn chain<'t, 's>(mut node: Node<'t>, text: &'s [u8]) -> Option<Chain<'t, 's>> {
-    let (mut names, mut table) = (Vec::new(), None);
-    for _ in 0..MAX_CHAIN {
-        match node.kind() {
-            "identifier" => {
-                names.reverse();
-                return Some((node_text(node, text), names, table));
-            }
-            "member_expression" => {
-                names.push(node_text(node.child_by_field_name("property")?, text));
-                node = node.child_by_field_name("object")?;
-            }
-            // Only where the returned function is called.
-            "call_expression" if names.is_empty() => {
-                table = node.child_by_field_name("arguments");
-                node = node.child_by_field_name("function")?;
-                let last = node.child_by_field_name("property").map(|name| node_text(name, text));
-                if !matches!(last, Some("each" | "for" | "skipIf" | "runIf" | "if")) {
-                    return None;
-                }
-            }
-            _ => return None,
-        }
-    }
-    None
-}
-
-fn is_function(node: Node<'_>) -> bool {
-    matches!(
-        node.kind(),
-        "arrow_function"
-            | "function_expression"
-            | "generator_function"
-            | "function"
-            | "method_definition"
-    )
-}
-
-/// The value of a property of an object, or the method of that name.
-fn property<'t>(object: Node<'t>, name: &str, text: &[u8]) -> Option<Node<'t>> {
-    children(object).into_iter().find_map(|entry| match entry.kind() {
-        "pair"
-            if entry.child_by_field_name("key").is_some_and(|key| node_text(key, text) == name) =>
-        {
-            entry.child_by_field_name("value")
-        }
-        "method_definition"
-            if entry
-                .child_by_field_name("name")
-                .is_some_and(|key| node_text(key, text) == name) =>
-        {
-            Some(entry)
-        }
-        _ => None,
-    })
 }
 
 /// A title as it is written, without quotes.

@@ -64,7 +64,8 @@ impl Language {
             Self::Rust => &[b"test", b"quickcheck", b"#![cfg"],
             Self::Python => &[b"test"],
             Self::JavaScript | Self::TypeScript | Self::Tsx => {
-                &[b"it", b"test", b"specify", b"expect"]
+                // The last ones are modules that are called like a test.
+                &[b"it", b"test", b"specify", b"expect", b"tape", b"ava'", b"ava\"", b"ospec"]
             }
             Self::Go => &[b"func"],
         };
@@ -97,6 +98,10 @@ impl Language {
                     || path.iter().filter_map(|part| part.to_str()).any(folder)
             }
         }
+    }
+
+    pub(crate) fn is_javascript(self) -> bool {
+        matches!(self, Self::JavaScript | Self::TypeScript | Self::Tsx)
     }
 
     fn grammar(self) -> tree_sitter::Language {

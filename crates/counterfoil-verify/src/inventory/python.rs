@@ -296,7 +296,7 @@ impl<'s, 't> Reader<'_, 's, 't> {
                 name: name.to_owned(),
                 line: line_number(node),
                 skipped,
-                empty: first.is_none(),
+                inert: first.is_none(),
                 only: false,
                 body: body
                     .map(|body| Body::from_node(body, text, is_assertion))

@@ -4,6 +4,7 @@ use super::body::{Body, first_effective, is_inert};
 use super::parse::{children, is_comment, line_number, node_bytes, node_text, walk};
 use super::scope::{FoundTest, ScopeId, TestCollector};
 use super::source::{Source, Switch};
+use super::tokens;
 use tree_sitter::Node;
 
 /// Collects the tests of a file.
@@ -100,7 +101,7 @@ fn function(
         name: name.to_owned(),
         line: line_number(node),
         skipped: attributes.skipped || checks.skips,
-        empty: first_effective(statements, inert).is_none(),
+        inert: first_effective(statements, inert).is_none(),
         only: false,
         body: block
             .map(|block| Body::from_node(block, text, is_assertion))
@@ -129,7 +130,7 @@ fn invocation(node: Node<'_>, text: &[u8], scope: ScopeId, found: &mut TestColle
             name: format!("{name}!({})", first_word(tokens, text)),
             line: line_number(node),
             skipped: false,
-            empty: false,
+            inert: false,
             only: false,
             body: Body::from_node(tokens, text, is_assertion),
         };
@@ -170,10 +171,11 @@ fn scan(tokens: Node<'_>, text: &[u8], every: bool, scope: ScopeId, found: &mut 
                                 name: name.to_owned(),
                                 line: line_number(at),
                                 skipped: attributes.skipped,
-                                empty: is_inert(token, text, is_inert_name),
+                                inert: is_inert(token, text, is_inert_name),
                                 only: false,
                                 body: Body::from_node(token, text, is_assertion)
-                                    .with_cases(attributes.case_count()),
+                                    .with_cases(attributes.case_count())
+                                    .with_checks(tokens::checks(token, text)),
                             };
                             found.add(scope, test);
                         }

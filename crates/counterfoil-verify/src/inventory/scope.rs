@@ -44,7 +44,8 @@ pub(super) struct FoundTest {
     pub(super) name: String,
     pub(super) line: u32,
     pub(super) skipped: bool,
-    pub(super) empty: bool,
+    /// Whether its body has no effect, but for assertions on constants.
+    pub(super) inert: bool,
     /// Whether the test is marked with `only`.
     pub(super) only: bool,
     pub(super) body: Body,
@@ -182,12 +183,13 @@ impl TestCollector {
                 let left_out = only.is_some() && !chosen(*scope, test);
                 let around = &self.scopes[scope.0];
                 let state = match () {
-                    () if test.empty => TestState::Empty,
+                    () if test.inert && !test.body.checks.may_fail() => TestState::Empty,
                     () if test.skipped || around.skipped || left_out => TestState::Skipped,
                     () => TestState::Active,
                 };
                 let name = format!("{}{}", around.prefix, cut(&test.name, MAX_NAME));
                 let mut body = test.body.clone();
+                body.is_inert = test.inert;
                 body.add_conditions(around.conditions);
                 Test { name, state, line: test.line, body }
             })

@@ -1,5 +1,6 @@
 //! A parsed file, as the readers of the languages see it.
 
+use super::assertion::Contexts;
 use super::checks::{self, Checks};
 use super::constant::{Conditions, Names, Truth};
 use super::parse::{Language, line_number, node_bytes, node_text};
@@ -31,7 +32,14 @@ impl<'s> Source<'s> {
 
     /// What a body checks.
     pub(super) fn checks(&self, body: Node<'_>) -> Checks {
-        checks::read(self.language, body, self.text, &self.names)
+        checks::read(self.language, body, self.text, &self.names, Contexts::default())
+    }
+
+    /// What the body of a test checks whose function may get a context.
+    pub(super) fn checks_with(&self, function: Node<'_>, body: Node<'_>) -> Checks {
+        let mut contexts = Contexts::default();
+        contexts.add(function, self.text);
+        checks::read(self.language, body, self.text, &self.names, contexts)
     }
 
     /// What is known of a condition.

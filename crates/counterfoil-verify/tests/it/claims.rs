@@ -7,6 +7,7 @@ mod checks;
 mod commits;
 mod configs;
 mod kinds;
+mod numbers;
 mod other_kinds;
 mod paths;
 mod weakened;

@@ -43,7 +43,8 @@ pub(super) struct RepositoryLocation {
 }
 
 /// The capabilities of a file system as configured when the folder was opened. Later changes, by
-/// which an agent could hide an edit, have no effect.
+/// which an agent could hide an edit, have no effect. A comparison with a revision may come after
+/// an agent: it [tries them out](super::capabilities).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FsCapabilities {
     /// The executable bit is meaningful.

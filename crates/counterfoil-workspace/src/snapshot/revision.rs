@@ -1,8 +1,10 @@
 //! Compares a work tree with a commit. Nothing but the commit itself is believed, since an agent may
-//! have worked already: not the index, not the attributes, not the ignore rules of the work tree.
+//! have worked already: not the index, not the attributes, not the ignore rules of the work tree, not
+//! what the configuration says of the file system.
 
 use super::base::{Base, BaseFile, BaseRepo, SnapshotData};
 use super::blob::Conversion;
+use super::capabilities;
 use super::conversions::{LineEnds, check_attributes, conversions};
 use super::discover::git_dir_of;
 use super::ignore_rules::{FolderTexts, IgnoreRules, IgnoreTexts, read_text};
@@ -78,10 +80,12 @@ impl Revision {
             reason: reason.to_string(),
         };
         let mut snapshotter = Snapshotter::open_with(folder, settings, git);
-        let Some(location) = snapshotter.location.clone() else {
+        let Some(location) = &mut snapshotter.location else {
             let reason = snapshotter.notes.first().map_or("this is not a git repository", |n| n);
             return Err(error(&reason));
         };
+        location.capabilities = capabilities::observed(location);
+        let location = location.clone();
         let run = |arguments: &[&str]| snapshotter.git.output(&location, arguments);
         let commit = find_commit(revision, run).map_err(|why| match why {
             CommitNameError::Unknown(_) => error(&"git knows no such commit"),

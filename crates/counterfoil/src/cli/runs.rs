@@ -158,7 +158,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunFormat {
-    /// Text for people, printed to stderr during the run
+    /// Text for people; of a run, printed to stderr while it goes on
     #[default]
     Human,
     /// One JSON object

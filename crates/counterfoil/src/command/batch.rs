@@ -5,7 +5,7 @@
 use crate::cli::CheckArgs;
 use crate::exit::Exit;
 use crate::report::check::{BatchError, BatchInput, BatchOutput};
-use crate::{input, output, project};
+use crate::{input, output, project, unique_keys};
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::policy::Coerce;
 use counterfoil_contract::text::{display_path, pluralize};
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &CheckArgs, paths: &[PathBuf]) -> Result<Exit> {
     let mut out = output::json_stdout().buffered();
     let mut summary = Summary::default();
     for (path, reader) in paths.iter().zip(readers) {
-        let file = (paths.len() > 1).then(|| display_path(path));
+        let file = (paths.len() > 1).then(|| path.to_string_lossy().into_owned());
         let batch = Batch { reader, file };
         if !answer_lines(batch, args, &mut contracts, &mut out, &mut summary)? {
             let read = pluralize(summary.lines(), "answer");
@@ -195,18 +195,15 @@ fn check_line(
     args: &CheckArgs,
     contracts: &mut Contracts,
 ) -> Result<(Value, Report), (Value, String)> {
+    // As at the beginning of any text, a byte order mark means nothing.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err((Value::Null, "the line is not a JSON object".to_owned()));
     }
     let line: BatchInput = serde_json::from_slice(bytes).map_err(|error| {
         // Report the id even if the rest of the line is invalid.
-        let id = serde_json::from_str::<Value>(&String::from_utf8_lossy(bytes))
-            .ok()
-            .and_then(|value| value.get("id").cloned())
-            .unwrap_or_default();
-        // The line is named beside the message.
-        let error = error.to_string().replace(" at line 1 column ", " at column ");
-        (id, format!("the line is not valid: {error}"))
+        let id = id_of(bytes).unwrap_or_default();
+        (id, not_valid(&error))
     })?;
     let id = line.id.clone();
     let fail = |message: String| (id.clone(), message);
@@ -225,7 +222,10 @@ fn check_line(
             }
             contracts.by_id(name, &args.contracts).map_err(fail)?
         }
-        (None, Some(schema)) => contracts.by_schema(&line, schema).map_err(fail)?,
+        (None, Some(schema)) => {
+            unique_keys::check(bytes).map_err(|error| fail(not_valid(&error)))?;
+            contracts.by_schema(&line, schema).map_err(fail)?
+        }
         (None, None) if has_settings => {
             return Err(fail(
                 "framing, repair, truncated and coerce can only be set with a schema on the same line"
@@ -245,6 +245,58 @@ fn check_line(
     }
     let report = contract.check_with(&line.text, &policy);
     Ok((line.id, report))
+}
+
+/// The first id of a line that is not understood, as far as the line can be read up to it.
+fn id_of(line: &[u8]) -> Option<Value> {
+    let text = String::from_utf8_lossy(line);
+    let mut rest = text.trim_start().strip_prefix('{')?;
+    loop {
+        let key = string_at(rest.trim_start())?;
+        rest = rest.trim_start()[key.len()..].trim_start().strip_prefix(':')?.trim_start();
+        if serde_json::from_str::<String>(key).is_ok_and(|key| key == "id") {
+            let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+            return values.next()?.ok();
+        }
+        // Strings are passed over without reading their escapes, which may be wrong.
+        let mut depth = 0_usize;
+        loop {
+            let next = rest.chars().next()?;
+            match next {
+                '"' => {
+                    rest = &rest[string_at(rest)?.len()..];
+                    continue;
+                }
+                '{' | '[' => depth += 1,
+                '}' | ']' => depth = depth.checked_sub(1)?,
+                ',' if depth == 0 => break,
+                _ => {}
+            }
+            rest = &rest[next.len_utf8()..];
+        }
+        rest = &rest[1..];
+    }
+}
+
+/// The string of JSON at the beginning of a text, with its quotes.
+fn string_at(text: &str) -> Option<&str> {
+    let inner = text.strip_prefix('"')?;
+    let mut escaped = false;
+    for (at, byte) in inner.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return Some(&text[..at + 2]),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What is wrong with a line. The line is named beside the message.
+fn not_valid(error: &serde_json::Error) -> String {
+    let error = error.to_string().replace(" at line 1 column ", " at column ");
+    format!("the line is not valid: {error}")
 }
 
 impl Contracts {

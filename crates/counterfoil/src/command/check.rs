@@ -3,12 +3,15 @@
 use crate::cli::{AttemptArgs, CheckArgs, Format};
 use crate::exit::Exit;
 use crate::report::check::CheckReport;
-use crate::{input, output, project, render, terminal};
-use anyhow::{Context, Result, bail};
+use crate::{input, output, project, render, terminal, unique_keys};
+use anyhow::{Context, Result, anyhow, bail};
+use counterfoil_contract::load::yaml_error;
 use counterfoil_contract::policy::Coerce;
 use counterfoil_contract::shown::Shown;
+use counterfoil_contract::text::{display_path, escape_control};
 use counterfoil_contract::{Contract, Framing, Policy, Report, diagnostic};
 use serde_json::Value;
+use serde_saphyr::DuplicateKeyPolicy;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -40,13 +43,13 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
         all_accepted &= report.is_accepted();
         match args.format {
             Format::Json | Format::Sarif | Format::Junit if files.len() > 1 => {
-                reports.push((name, report));
+                reports.push((input::named(file), report));
             }
             format => {
                 if format == Format::Human && files.len() > 1 {
                     output::write_stderr(&format!("{name}:\n"));
                 }
-                print_report(format, &contract, &report, &name, &text)?;
+                print_report(format, &contract, &report, input::named(file), &text)?;
             }
         }
     }
@@ -101,7 +104,9 @@ pub(super) fn check_bytes(contract: &Contract, policy: &Policy, bytes: &[u8]) ->
         // Reading one byte more than the limit may have cut a character in two. The report must
         // name the limit, not the encoding.
         Err(_) if bytes.len() > policy.max_bytes => {
-            let text = String::from_utf8_lossy(bytes).into_owned();
+            let mut text = String::from_utf8_lossy(bytes).into_owned();
+            // Each byte that is not UTF-8 has become several.
+            text.truncate(text.floor_char_boundary(policy.max_bytes.saturating_add(4)));
             (contract.check_with(&text, policy), text)
         }
         Err(_) => {
@@ -113,11 +118,7 @@ pub(super) fn check_bytes(contract: &Contract, policy: &Policy, bytes: &[u8]) ->
 fn by_schema(args: &CheckArgs, path: &Path) -> Result<Contract> {
     let (name, bytes) = input::read(path, MAX_SCHEMA_BYTES)?;
     let text = String::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
-    let schema: Value = match serde_json::from_str(&text) {
-        Ok(schema) => schema,
-        Err(json) => serde_saphyr::from_str(&text)
-            .with_context(|| format!("{name} is neither JSON ({json}) nor YAML"))?,
-    };
+    let schema = parse_schema(&name, &text)?;
     let policy = Policy {
         repair: args.repair.map(Into::into).unwrap_or_default(),
         truncated: args.truncated.map(Into::into).unwrap_or_default(),
@@ -129,18 +130,40 @@ fn by_schema(args: &CheckArgs, path: &Path) -> Result<Contract> {
         .with_context(|| format!("cannot use the schema {name}"))
 }
 
+/// A schema as JSON or YAML, in which no key occurs twice: of two values, people may see the one and
+/// the validator takes the other.
+fn parse_schema(name: &str, text: &str) -> Result<Value> {
+    let json = match unique_keys::read(text.as_bytes()) {
+        Ok(schema) => return Ok(schema),
+        Err(error) if error.is_data() => bail!("cannot use the schema {name}: {error}"),
+        Err(error) => error,
+    };
+    let options = serde_saphyr::options! {
+        with_snippet: false,
+        duplicate_keys: DuplicateKeyPolicy::Error,
+    };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let why = yaml_error(&error);
+        if matches!(error, serde_saphyr::Error::DuplicateMappingKey { .. }) {
+            return anyhow!("cannot use the schema {name}: {why}");
+        }
+        anyhow!("{name} is neither JSON ({json}) nor YAML: {why}")
+    })
+}
+
 /// Prints the reports on several texts as one document.
-fn print_reports(format: Format, reports: &[(String, Report)]) -> Result<()> {
-    let named = || reports.iter().map(|(name, report)| (name.as_str(), report));
+fn print_reports(format: Format, reports: &[(&Path, Report)]) -> Result<()> {
+    let named = || reports.iter().map(|(path, report)| (path.to_string_lossy(), report));
     match format {
         Format::Sarif => {
-            output::write_json(&render::sarif::validation(&named().collect::<Vec<_>>()))
+            let all: Vec<_> = reports.iter().map(|(path, report)| (*path, report)).collect();
+            output::write_json(&render::sarif::validation(&all))
         }
         Format::Junit => output::write_xml(&render::junit::validation(named())?),
         Format::Json | Format::Github | Format::Human => {
             let mut lines = String::new();
             for (file, report) in named() {
-                lines.push_str(&serde_json::to_string(&CheckReport { file: Some(file), report })?);
+                lines.push_str(&serde_json::to_string(&CheckReport { file: Some(&file), report })?);
                 lines.push('\n');
             }
             output::write_json_lines(&lines)
@@ -153,16 +176,21 @@ pub(super) fn print_report(
     format: Format,
     contract: &Contract,
     report: &Report,
-    name: &str,
+    path: &Path,
     text: &str,
 ) -> Result<()> {
     match format {
         Format::Json => output::write_json(report),
-        Format::Sarif => output::write_json(&render::sarif::validation(&[(name, report)])),
-        Format::Junit => output::write_xml(&render::junit::validation([(name, report)])?),
-        Format::Github => output::write_stdout(&render::github::render(report, name)),
+        Format::Sarif => output::write_json(&render::sarif::validation(&[(path, report)])),
+        Format::Junit => {
+            output::write_xml(&render::junit::validation([(path.to_string_lossy(), report)])?)
+        }
+        Format::Github => {
+            output::write_stdout(&render::github::render(report, &path.to_string_lossy()))
+        }
         Format::Human => {
-            let rendered = diagnostic::render(report, name, text, output::stderr_style());
+            let rendered =
+                diagnostic::render(report, &display_path(path), text, output::stderr_style());
             let mut message = terminal::trust(&rendered);
             for repair in report.provenance.repairs.iter().take(MAX_LISTED) {
                 let span = repair.span;
@@ -176,7 +204,9 @@ pub(super) fn print_report(
             for coercion in report.provenance.coercions.iter().take(MAX_LISTED) {
                 message.push_str(&format!(
                     "  coerced {}: {} to {}\n",
-                    coercion.pointer, coercion.from, coercion.to
+                    escape_control(&coercion.pointer),
+                    coercion.from,
+                    coercion.to
                 ));
             }
             if let Some(value) = &report.value {

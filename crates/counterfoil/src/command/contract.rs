@@ -138,7 +138,7 @@ fn diff(comparison: &Comparison, format: ListFormat) -> Result<Exit> {
     }
     let mut text = String::new();
     for breaking in &comparison.breaks {
-        let _ = writeln!(text, "{}: {}", breaking.code, breaking.message);
+        let _ = writeln!(text, "{}: {}", breaking.code, escape_control(&breaking.message));
         let sides = match breaking.direction {
             Direction::OldWriterNewReader => {
                 format!("accepted by {}, rejected by {}", comparison.old, comparison.new)
@@ -153,7 +153,7 @@ fn diff(comparison: &Comparison, format: ListFormat) -> Result<Exit> {
             let _ = writeln!(text, "  {sides}:\n    {}", shown.trim_end().replace('\n', "\n    "));
         }
         if let Some(because) = &breaking.because {
-            let _ = writeln!(text, "  because: {because}");
+            let _ = writeln!(text, "  because: {}", escape_control(because.trim_end()));
         }
     }
     let verdict = if comparison.is_additive() {
@@ -164,13 +164,13 @@ fn diff(comparison: &Comparison, format: ListFormat) -> Result<Exit> {
             comparison.new, comparison.old
         )
     };
-    output::write_stdout(&format!("{text}{verdict}\n"))?;
+    output::write_quoting(&format!("{text}{verdict}\n"))?;
     Ok(comparison.is_additive().into())
 }
 
 /// A contract file that was loaded.
 struct Linted {
-    file: String,
+    file: PathBuf,
     result: Result<Contract, LoadError>,
     /// What is probably a mistake in a contract that is valid.
     warnings: Vec<Problem>,
@@ -182,7 +182,8 @@ impl Linted {
             Ok(contract) => (Some(contract.reference().to_owned()), Vec::new()),
             Err(error) => (None, error.problems),
         };
-        let (file, ok, warnings) = (self.file, contract.is_some(), self.warnings);
+        let file = self.file.to_string_lossy().into_owned();
+        let (ok, warnings) = (contract.is_some(), self.warnings);
         LintedContract { file, ok, contract, problems, warnings }
     }
 }
@@ -197,7 +198,7 @@ fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
             Ok(contract)
         });
         let warnings = result.as_ref().map(Contract::lint).unwrap_or_default();
-        linted.push(Linted { file: display_path(&file), result, warnings });
+        linted.push(Linted { file, result, warnings });
     }
     let good = linted.iter().all(|linted| linted.result.is_ok());
     let findings = || -> Vec<LintFinding> {
@@ -211,6 +212,7 @@ fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
     match format {
         LintFormat::Human => {
             for Linted { file, result, warnings } in &linted {
+                let file = display_path(file);
                 output::write_stderr(&match result {
                     Ok(contract) => format!("{file}: {} is valid\n", contract.reference()),
                     Err(error) => {

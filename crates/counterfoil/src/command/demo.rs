@@ -76,7 +76,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
         &BTreeMap::new(),
         Some(&spec),
         &AgentEnvironment::default(),
-        &[],
+        &BTreeMap::new(),
     )?;
     let home = pack.source.folder().into_iter().collect();
     let options = StartOptions {

@@ -3,7 +3,7 @@
 use crate::cli::McpArgs;
 use crate::exit::Exit;
 use crate::mcp::{SubmissionStore, SubmissionTools, serve};
-use crate::{input, state_folder};
+use crate::{input, project, state_folder};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::submissions::SessionFile;
 use counterfoil_contract::Contract;
@@ -57,10 +57,11 @@ fn contracts(args: &McpArgs) -> Result<Vec<Arc<Contract>>> {
     }
     let mut contracts = BTreeMap::new();
     for (id, agent) in named {
-        let contract = input::contract(&id, &args.contracts).with_context(|| match &agent {
-            Some(agent) => format!("cannot load the contract of agent '{agent}' in {FILE}"),
-            None => format!("cannot load the contract '{id}'"),
-        })?;
+        let contract =
+            project::named_contract(&id, &args.contracts).with_context(|| match &agent {
+                Some(agent) => format!("cannot load the contract of agent '{agent}' in {FILE}"),
+                None => format!("cannot load the contract '{id}'"),
+            })?;
         contracts.entry(contract.reference().to_owned()).or_insert(contract);
     }
     Ok(contracts.into_values().collect())

@@ -91,6 +91,16 @@ fn read(name: &str, source: &SourceArgs, folder: &Path) -> Result<Scaffold> {
             display_path(file)
         ));
     }
+    if let (Some(agent), Some(file), None) = (&agent, &source.from_agent, &source.from_example)
+        && !agent.other_fields.is_empty()
+    {
+        output::write_stderr(&format!(
+            "note:  {} shows more than one JSON block; the contract has the fields of the last one, and \
+             not {}: add them to its schema if they are fields of a result, too\n",
+            display_path(file),
+            join_limited(&agent.other_fields, MAX_FIELDS)
+        ));
+    }
     let example = match example {
         Some(example) => {
             let optional = optional_fields(&example, source.optional.as_deref())?;

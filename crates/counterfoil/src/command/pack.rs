@@ -28,7 +28,7 @@ fn list(format: ListFormat) -> Result<Exit> {
     let pages: Vec<PackReport> =
         counterfoil_packs::packs().iter().map(page).collect::<Result<_>>()?;
     match format {
-        ListFormat::Human => output::write_stdout(&render::pack::list(&pages)),
+        ListFormat::Human => output::write_page(&render::pack::list(&pages)),
         ListFormat::Json => {
             output::write_json(&pages.iter().map(PackListItem::from).collect::<Vec<_>>())
         }
@@ -47,7 +47,7 @@ fn show(pack: &'static Pack, format: ListFormat) -> Result<Exit> {
         report.checks = project_checks::relied_on(&workflow, checks.as_ref());
     }
     match format {
-        ListFormat::Human => output::write_stdout(&render::pack::page(&page)),
+        ListFormat::Human => output::write_page(&render::pack::page(&page)),
         ListFormat::Json => output::write_json(&page),
     }?;
     Ok(Exit::Success)

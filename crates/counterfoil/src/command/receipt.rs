@@ -1,7 +1,6 @@
 //! The command `counterfoil receipt`.
 
 mod changes;
-mod unique_keys;
 mod verify;
 
 use crate::cli::{ReceiptArgs, ReceiptCommand, ReceiptFormat, StateLocation, WriteReceiptArgs};
@@ -37,6 +36,9 @@ fn write(args: &WriteReceiptArgs) -> Result<Exit> {
         ReceiptFormat::Files => {
             let json = serde_json::to_string_pretty(&receipt)? + "\n";
             let page = render::receipt::page(&receipt)?;
+            std::fs::create_dir_all(&args.output).with_context(|| {
+                format!("cannot create the folder {}", display_path(&args.output))
+            })?;
             let file = |extension: &str| args.output.join(format!("receipt-{run}.{extension}"));
             for (path, text) in
                 [(file("html"), page.as_str()), (file("json"), &neutralize(&json, Form::Json))]

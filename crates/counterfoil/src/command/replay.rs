@@ -6,7 +6,7 @@ mod find;
 use crate::cli::{ReplayArgs, RunFormat};
 use crate::exit::Exit;
 use crate::report::replay::{Comparison, ReplayCounts, ReplayReport, ReplayResults};
-use crate::{input, output, render};
+use crate::{input, output, project, render};
 use anyhow::{Result, anyhow, bail};
 use case::{Case, NewOutcome};
 use counterfoil_agents::adapters::{adapter, adapters};
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
         contract: args
             .contract
             .as_ref()
-            .map(|name| input::contract(name, &args.contracts))
+            .map(|name| project::named_contract(name, &args.contracts))
             .transpose()?,
         registry: input::registry(&args.contracts)?,
         recorded: BTreeMap::new(),

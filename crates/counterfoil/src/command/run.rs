@@ -8,7 +8,7 @@ use crate::report::project_checks;
 use crate::source::Source;
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Telemetry;
-use crate::{input, output, person, render, state_folder, terminal};
+use crate::{input, output, person, project, render, state_folder, terminal};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
@@ -35,6 +35,9 @@ const MAX_TASK_BYTES: usize = 4 << 20;
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let repo = input::repository(args.location.repo.as_deref())?;
+    if args.location.repo.is_none() {
+        project::note_unread_config(&repo);
+    }
     let state = match &args.location.state {
         Some(state) => state.clone(),
         None => state_folder::of_repository(&repo)?,
@@ -63,8 +66,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     let config = Config::load(&repo, &repo)?;
     let checks: Vec<String> = config.verify.checks.keys().cloned().collect();
     let environment = agent_environment(config, &state);
-    let agents =
-        AgentAssignments::from_specs(&workflow, &named, rest.as_deref(), &environment, &[])?;
+    let agents = AgentAssignments::from_specs(
+        &workflow,
+        &named,
+        rest.as_deref(),
+        &environment,
+        &BTreeMap::new(),
+    )?;
     require_checks(&workflow, &source, &checks)?;
     let budget = args.budget.budget();
     if args.strict {
@@ -429,7 +437,10 @@ where
                 report: &report,
                 entries: &claims,
                 state: engine.journal().folder(),
-                flags: &render::location_flags(reporting.location),
+                flags: &render::location_flags(&state_folder::lasting(
+                    reporting.location,
+                    engine.journal().folder(),
+                )),
                 style: output::stderr_line_style(),
                 more: "",
             };

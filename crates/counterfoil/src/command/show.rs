@@ -14,7 +14,6 @@ use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::lists::{ClaimList, EventLine};
 use counterfoil_engine::trouble::{TroubleReport, all_trouble};
 use counterfoil_engine::{Attempt, Engine, RunReport};
-use counterfoil_flow::RunState;
 use counterfoil_workspace::workspaces::ChangedContent;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -37,11 +36,12 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
     if args.follow {
         return follow(&engine, &run, args);
     }
-    let report = engine.report(&run)?;
+    let view = engine.view(&run)?;
+    let report = view.report()?;
     if let Some(step) = &args.step {
         return show_step(&engine, &report, step, args);
     }
-    let entries = engine.ledger(&run)?.entries();
+    let entries = view.claims();
     let style = output::stdout_line_style();
     let flags = render::location_flags(&args.location);
     let state = engine.journal().folder();
@@ -62,17 +62,17 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
             output::write_stdout(&render::trouble(&trouble, style))?;
         }
         ListFormat::Human if args.timeline => {
-            let run_state = engine.run_state(&run)?;
-            let workflow = engine.workflow(&run_state).ok();
+            let run_state = view.run_state();
+            let workflow = engine.workflow(run_state).ok();
             let mut timeline = render::Timeline::new(workflow.as_ref(), state, style);
-            engine.each_event(&run, 1, |event, at| timeline.on_event(&event, at, &run_state))?;
+            engine.each_event(&run, 1, |event, at| timeline.on_event(&event, at, run_state))?;
             output::write_stdout(&timeline.finish(&ending))?;
         }
         ListFormat::Human => {
-            let run_state = engine.run_state(&run)?;
-            let workflow = engine.workflow(&run_state).ok().map(Arc::new);
+            let run_state = view.run_state();
+            let workflow = engine.workflow(run_state).ok().map(Arc::new);
             let mut overview = render::Overview::new(workflow, style);
-            engine.each_event(&run, 1, |event, at| overview.on_event(&event, at, &run_state))?;
+            engine.each_event(&run, 1, |event, at| overview.on_event(&event, at, run_state))?;
             output::write_stdout(&overview.finish(&ending, output::stdout_height()))?;
         }
     }
@@ -123,28 +123,25 @@ fn print_claims(engine: &Engine, run: &str, args: &ShowArgs) -> Result<Exit> {
 /// Prints the events of a run, and those to come, until it ends or waits.
 fn follow(engine: &Engine, run: &str, args: &ShowArgs) -> Result<Exit> {
     let style = output::stdout_line_style();
-    let mut run_state = RunState::default();
+    let mut view = engine.view_from_start(run)?;
     let mut formatter = render::EventFormatter::new(render::OutputMode::Live, style);
-    let mut next = 1;
     loop {
         // Asked before the events are read: what happens afterwards is read the next time.
-        let is_driven = engine.journal().run(run)?.driver.is_some_and(|driver| driver.live);
+        let is_driven = view.is_driven()?;
         let mut text = String::new();
-        engine.each_event(run, next, |event, at| {
-            next += 1;
-            run_state.apply(&event, at);
-            if let Some(lines) = formatter.event_lines(&event, at, &run_state) {
+        view.catch_up(|event, at, run_state| {
+            if let Some(lines) = formatter.event_lines(event, at, run_state) {
                 text.push_str(&lines);
                 text.push('\n');
             }
         })?;
         output::write_stdout(&text)?;
-        if !is_driven || run_state.ended.is_some() {
+        if !is_driven || view.run_state().ended.is_some() {
             break;
         }
         std::thread::sleep(FOLLOW_INTERVAL);
     }
-    let (report, entries) = (engine.report(run)?, engine.ledger(run)?.entries());
+    let (report, entries) = (view.report()?, view.claims());
     let ending = render::Ending {
         report: &report,
         entries: &entries,

@@ -3,13 +3,13 @@
 use crate::cli::{Format, VerifyArgs};
 use crate::exit::Exit;
 use crate::gate::{GatedClaim, gate};
-use crate::project::STATE_FOLDER;
+use crate::project::{self, STATE_FOLDER};
 use crate::report::check::VerifyReport;
 use crate::{input, output, render, state_folder};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim};
 use counterfoil_contract::suggest::did_you_mean;
-use counterfoil_contract::text::{display_path, join_limited};
+use counterfoil_contract::text::{display_path, escape_control, join_limited};
 use counterfoil_contract::{Context as Known, Contract, Report};
 use counterfoil_engine::ledger::Totals;
 use counterfoil_process::StopRequest;
@@ -53,7 +53,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     for (name, _) in &args.checks {
         refuse_unused_check(name, &claims, &contract)?;
     }
-    let (name, bytes) = input::read(&args.file, contract.policy().max_bytes)?;
+    let file = input::named(&args.file);
+    let (_, bytes) = input::read(&args.file, contract.policy().max_bytes)?;
     // Absolute paths in the workspace become relative ones, as in a run.
     let workspace = counterfoil_workspace::folder_names(&folder);
     let known = Known { workspace, ..Known::default() };
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     if !report.is_accepted() {
         match args.format {
             Format::Json => print_json(args, &report, &[], &[], None)?,
-            format => super::check::print_report(format, &contract, &report, &name, &text)?,
+            format => super::check::print_report(format, &contract, &report, file, &text)?,
         }
         return Ok(Exit::Failure);
     }
@@ -84,7 +85,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
         Format::Json => print_json(args, &report, &gated, &notes, unfinished.as_ref())?,
         Format::Sarif => {
             write_notes(&notes);
-            let log = render::sarif::claims(&gated, &report.contract, &name, places);
+            let log = render::sarif::claims(&gated, &report.contract, file, places);
             output::write_json(&log)?;
         }
         Format::Junit => {
@@ -94,19 +95,19 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
         }
         Format::Github => {
             write_notes(&notes);
-            let claims = render::github::claims(&gated, &name);
+            let claims = render::github::claims(&gated, &file.to_string_lossy());
             output::write_stdout(&(claims + &render::github::unfinished(unfinished.as_ref())))?;
         }
         Format::Human => {
             write_notes(&notes);
-            output::write_stdout(&render::claims::verification(
+            output::write_quoting(&render::claims::verification(
                 &gated,
                 &report.contract,
                 &args.base,
                 output::stdout_line_style(),
             ))?;
             if let Some(work) = &unfinished {
-                output::write_stdout(&render::claims::unfinished(work))?;
+                output::write_quoting(&render::claims::unfinished(work))?;
             }
         }
     }
@@ -119,7 +120,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
 /// Remarks about the verification, for people: in JSON they are part of the document.
 fn write_notes(notes: &[String]) {
     for note in notes {
-        output::write_stderr(&format!("note: {note}\n"));
+        output::write_stderr(&format!("note: {}\n", escape_control(note.trim_end())));
     }
 }
 
@@ -155,7 +156,7 @@ fn contracts_then(args: &VerifyArgs, base: &mut RevisionBaseline) -> Result<Cont
     let is_file = input::is_contract_file(Path::new(&args.contract));
     let file = if is_file { Some(then(Path::new(&args.contract))?) } else { None };
     let folders = args.contracts.iter().map(|folder| then(folder)).collect::<Result<Vec<_>>>()?;
-    let now = || input::contract(&args.contract, &args.contracts);
+    let now = || project::named_contract(&args.contract, &args.contracts);
     if copies.is_empty() {
         return Ok(ContractsThen { contract: now()?, folders, note: None, _copies: copies });
     }

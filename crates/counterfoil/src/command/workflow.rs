@@ -8,6 +8,7 @@ use crate::source::Source;
 use crate::{input, output, project, render as formats, terminal};
 use anyhow::{Result, bail};
 use counterfoil_contract::load::gives_key;
+use counterfoil_contract::text::escape_control;
 use counterfoil_engine::config::Config;
 use counterfoil_flow::{Finding, Rejected, Workflow, graph, render};
 use std::collections::BTreeSet;
@@ -55,15 +56,17 @@ fn check(paths: &[PathBuf], contracts: &[PathBuf], format: LintFormat) -> Result
         match format {
             LintFormat::Json => {
                 reports.push(LintedWorkflow {
-                    file: source.display_name(),
+                    file: source.name(),
                     ok: found.is_ok(),
                     findings: findings.to_vec(),
                     warnings,
                 });
             }
-            LintFormat::Sarif | LintFormat::Github => all.extend(findings.iter().map(|finding| {
-                LintFinding::from_finding(&source.display_file(&finding.file), finding)
-            })),
+            LintFormat::Sarif | LintFormat::Github => {
+                all.extend(findings.iter().map(|finding| {
+                    LintFinding::from_finding(&source.path_of(&finding.file), finding)
+                }));
+            }
             LintFormat::Human => {
                 output::write_stderr(&result_text(&source.display_name(), &found));
                 for warning in &warnings {
@@ -83,7 +86,7 @@ fn check(paths: &[PathBuf], contracts: &[PathBuf], format: LintFormat) -> Result
 
 /// Warnings about files in folders of contracts that are no contracts.
 pub(super) fn skipped_files(workflow: &Workflow) -> Vec<String> {
-    let warning = |file: &String| format!("{file} is skipped: it is no contract");
+    let warning = |file: &String| format!("{} is skipped: it is no contract", escape_control(file));
     workflow.skipped.iter().map(warning).collect()
 }
 

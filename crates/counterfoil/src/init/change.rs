@@ -338,9 +338,18 @@ mod tests {
                 1 => pretty,
                 2 => pretty + "\n",
                 3 => pretty.replace('\n', "\r\n"),
-                _ => format!("\n{}\n\n", pretty.replace("  ", "\t")),
+                _ => format!("\n{}\n\n", with_tabs(&pretty)),
             }
         })
+    }
+
+    /// Indents with tabs. Strings, which may hold several spaces, stay as they are.
+    fn with_tabs(pretty: &str) -> String {
+        let lines = pretty.lines().map(|line| {
+            let text = line.trim_start();
+            "\t".repeat((line.len() - text.len()) / 2) + text
+        });
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     fn hook() -> Value {

@@ -52,11 +52,17 @@ const NAMES: [(&str, &[&str]); 4] = [
     ("type-check", &["type-check", "typecheck"]),
 ];
 
+/// The names of targets and scripts that become checks.
+pub(crate) fn target_names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().flat_map(|(_, names)| names.iter().copied())
+}
+
 /// Proposes checks. What a project names itself (targets of make, scripts of npm) comes first, then
-/// the usual commands of its language.
-pub(crate) fn propose(files: &BuildFiles) -> ProposedChecks {
-    let sources = [make(files), scripts(files), cargo(files), python(files), go(files)];
+/// the usual commands of its language. `taken` are the [`target_names`] that files or folders have.
+pub(crate) fn propose(files: &BuildFiles, taken: &BTreeSet<&str>) -> ProposedChecks {
     let mut proposed = ProposedChecks::default();
+    let make = make(files, taken, &mut proposed.notes);
+    let sources = [make, scripts(files), cargo(files), python(files), go(files)];
     for (name, _) in NAMES {
         let mut found = sources.iter().flatten().filter(|check| check.name == name);
         let Some(first) = found.next() else { continue };
@@ -85,10 +91,36 @@ fn named(known: &BTreeSet<String>, command: impl Fn(&str) -> String) -> Vec<Prop
     NAMES.iter().filter_map(|(name, own)| Some(check(name, command(find(own)?)))).collect()
 }
 
-fn make(files: &BuildFiles) -> Vec<ProposedCheck> {
+/// Make runs the recipe of a target only if no file or folder has its name, unless the target is
+/// declared as `.PHONY`.
+fn make(files: &BuildFiles, taken: &BTreeSet<&str>, notes: &mut Vec<String>) -> Vec<ProposedCheck> {
     let text = ["GNUmakefile", "makefile", "Makefile"].iter().find_map(|name| files.get(name));
-    let targets = text.map(|text| make_targets(text)).unwrap_or_default();
+    let Some(text) = text else { return Vec::new() };
+    let phony = phony_targets(text);
+    let may_be_done = |target: &str| {
+        taken.contains(target) && phony.as_ref().is_some_and(|phony| !phony.contains(target))
+    };
+    let (done, targets): (BTreeSet<String>, BTreeSet<String>) =
+        make_targets(text).into_iter().partition(|target| may_be_done(target));
+    notes.extend(done.iter().map(|target| {
+        format!(
+            "`make {target}` is not proposed: the project has a file or folder `{target}`, so make \
+             may not run this target; declare it as .PHONY in the makefile"
+        )
+    }));
     named(&targets, |target| format!("make {target}"))
+}
+
+/// The targets that are declared as no files; none if not all of them are known.
+fn phony_targets(text: &str) -> Option<BTreeSet<String>> {
+    let text = text.replace("\\\n", " ");
+    let declared = text.lines().filter_map(|line| {
+        let names = line.strip_prefix(".PHONY")?.trim_start().strip_prefix(':')?;
+        names.split('#').next()
+    });
+    let names: BTreeSet<String> =
+        declared.flat_map(str::split_whitespace).map(str::to_owned).collect();
+    (!names.iter().any(|name| name.contains('$'))).then_some(names)
 }
 
 /// The targets of a makefile that have plain names. Variables and patterns are left out.
@@ -218,7 +250,8 @@ mod tests {
 
     fn proposed(files: &[(&'static str, &str)]) -> Vec<String> {
         let files = files.iter().map(|(name, text)| (*name, (*text).to_owned())).collect();
-        propose(&files).checks.into_iter().map(|one| format!("{}: {}", one.name, one.run)).collect()
+        let proposed = propose(&files, &BTreeSet::new());
+        proposed.checks.into_iter().map(|one| format!("{}: {}", one.name, one.run)).collect()
     }
 
     #[test]
@@ -300,6 +333,30 @@ mod tests {
             ("package.json", r#"{"scripts": {"test": "vitest"}}"#.to_owned()),
             ("Cargo.toml", "[package]\n".to_owned()),
         ]);
-        insta::assert_snapshot!(propose(&files).notes.join("\n"), @"the check 'test' is `npm test`; if `cargo test` is needed too, join them with &&");
+        insta::assert_snapshot!(propose(&files, &BTreeSet::new()).notes.join("\n"), @"the check 'test' is `npm test`; if `cargo test` is needed too, join them with &&");
+    }
+
+    #[test]
+    fn a_target_that_make_may_not_run_is_not_proposed() {
+        let taken = BTreeSet::from(["test", "build"]);
+        for (makefile, expected, notes) in [
+            ("test:\n\tpytest\nlint:\n\truff\n", &["make lint"][..], 1),
+            (".PHONY: lint \\\n  test # all\ntest:\n\tpytest\n", &["make test"], 0),
+            (".PHONY : test\ntest:\n\tpytest\nbuild:\n\tcc\n", &["make test"], 1),
+            (".PHONY: $(ALL)\ntest:\n\tpytest\n", &["make test"], 0),
+        ] {
+            let files = BTreeMap::from([("Makefile", makefile.to_owned())]);
+            let proposed = propose(&files, &taken);
+            let runs: Vec<&str> = proposed.checks.iter().map(|one| one.run.as_str()).collect();
+            assert_eq!((&runs[..], proposed.notes.len()), (expected, notes), "{makefile}");
+        }
+        // What the language would run is proposed instead.
+        let files = BTreeMap::from([
+            ("Makefile", "test:\n\tgo test\n".to_owned()),
+            ("go.mod", String::new()),
+        ]);
+        let proposed = propose(&files, &taken);
+        assert_eq!(proposed.checks[0].run, "go test ./...");
+        insta::assert_snapshot!(proposed.notes.join("\n"), @"`make test` is not proposed: the project has a file or folder `test`, so make may not run this target; declare it as .PHONY in the makefile");
     }
 }

@@ -1,5 +1,6 @@
 //! The YAML front matter of a file that defines a Claude Code subagent. No I/O.
 
+use counterfoil_contract::load::yaml_error;
 use serde::Deserialize;
 
 /// The fields of the front matter that matter here.
@@ -58,7 +59,7 @@ pub(crate) fn parse(text: &str) -> Option<Frontmatter> {
                 line.map(|value| value.trim().trim_matches(['"', '\'']).to_owned())
                     .filter(|value| !value.is_empty())
             };
-            let message = error.to_string().lines().next().unwrap_or_default().to_owned();
+            let message = yaml_error(&error).lines().next().unwrap_or_default().to_owned();
             Some(Frontmatter {
                 name: value("name"),
                 description: value("description"),

@@ -262,7 +262,7 @@ fn add_project_settings(
     }
     // A project that has some was asked before, or knows what it wants.
     if config.verify.checks.is_empty() {
-        let proposed = checks::propose(&survey.build_files);
+        let proposed = checks::propose(&survey.build_files, &survey.taken_names);
         for check in proposed.checks {
             edit.add_toml(&["checks", check.name], literal!(check.run))?;
         }

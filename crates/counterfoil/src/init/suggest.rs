@@ -39,14 +39,14 @@ pub(crate) fn suggest(agent: &str, contracts: &[AvailableContract]) -> Suggestio
             .flatten()
             .collect::<BTreeSet<_>>()
     };
-    let exact: Vec<String> = contracts
-        .iter()
-        .filter(|contract| names(contract).contains(&agent))
-        .map(|contract| contract.id.clone())
-        .collect();
-    if let [one] = exact.as_slice() {
-        return Suggestion::Exact(one.clone());
+    let named: Vec<&AvailableContract> =
+        contracts.iter().filter(|contract| names(contract).contains(&agent)).collect();
+    // A project means its own contracts, whatever ours are called.
+    let own: Vec<&AvailableContract> = named.iter().copied().filter(|one| one.is_own).collect();
+    if let ([one], _) | (_, [one]) = (own.as_slice(), named.as_slice()) {
+        return Suggestion::Exact(one.id.clone());
     }
+    let exact: Vec<String> = named.into_iter().map(|contract| contract.id.clone()).collect();
     let mut similar: Vec<(f64, &str)> = contracts
         .iter()
         .filter(|contract| !exact.contains(&contract.id))
@@ -137,5 +137,21 @@ mod tests {
         ] {
             assert_eq!(suggest(agent, &contracts()), expected, "{agent}");
         }
+    }
+
+    #[test]
+    fn a_contract_of_the_project_comes_before_those_of_the_packs() {
+        let own = |id: &str, agent: &str| AvailableContract {
+            id: id.to_owned(),
+            agent: Some(agent.to_owned()),
+            is_own: true,
+        };
+        let mut all = contracts();
+        all.push(own("acme/implementer", "implementer"));
+        let exact = Suggestion::Exact("acme/implementer".to_owned());
+        assert_eq!(suggest("implementer", &all), exact);
+        // Of two the user must choose.
+        all.push(own("acme/other", "implementer"));
+        assert!(matches!(suggest("implementer", &all), Suggestion::Ambiguous(_)));
     }
 }

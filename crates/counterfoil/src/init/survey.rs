@@ -1,13 +1,13 @@
 //! Reads what a project and PATH contain. It decides nothing.
 
-use super::checks::{BUILD_FILES, BuildFiles, READ_FILES};
+use super::checks::{BUILD_FILES, BuildFiles, READ_FILES, target_names};
 use super::frontmatter::{self, Frontmatter};
 use super::project_file::{FileState, file_state};
 use super::suggest::AvailableContract;
 use super::trust::{self, Trust};
 use crate::project;
 use counterfoil_engine::config::FILE;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -52,6 +52,8 @@ pub(crate) struct Survey {
     pub(crate) files: BTreeMap<&'static str, FileState>,
     /// The build files that say which checks the project has.
     pub(crate) build_files: BuildFiles,
+    /// The names of targets of make that files or folders have.
+    pub(crate) taken_names: BTreeSet<&'static str>,
     /// What Codex and Gemini CLI trust of the project.
     pub(crate) trust: Trust,
     /// Problems that were found.
@@ -105,6 +107,7 @@ pub(crate) fn survey(root: &Path, path: Option<&OsStr>) -> Survey {
         own_contracts: project::contracts_folder(root).is_some(),
         files: files.into_iter().map(|file| (file, file_state(root, file))).collect(),
         build_files: build_files(root),
+        taken_names: target_names().filter(|name| root.join(name).exists()).collect(),
         trust: trust::read(root, &|name| std::env::var_os(name)),
         notes,
     }

@@ -8,7 +8,6 @@ use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::Report;
 use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_contract::text::display_path;
 use counterfoil_engine::RunReport;
 use counterfoil_verify::unfinished::UnfinishedWork;
 use std::fmt::Write;
@@ -61,7 +60,7 @@ pub(crate) fn unfinished(work: Option<&UnfinishedWork>) -> String {
         let _ = writeln!(out, "::error title=unfinished::{text}");
     }
     for place in &work.places {
-        let file = property(&display_path(&place.file));
+        let file = property(&place.file.to_string_lossy());
         let title = property(&format!("unfinished: {}", place.kind.name()));
         let text = message(&place.text);
         let _ = writeln!(out, "::error file={file},line={},title={title}::{text}", place.line);
@@ -73,7 +72,7 @@ pub(crate) fn unfinished(work: Option<&UnfinishedWork>) -> String {
 pub(crate) fn lint(findings: &[LintFinding]) -> String {
     let mut out = String::new();
     for finding in findings {
-        let mut properties = format!("file={}", property(&finding.file));
+        let mut properties = format!("file={}", property(&finding.file.to_string_lossy()));
         if let Some(position) = finding.position {
             let _ = write!(properties, ",line={}", position.line);
             if let Some(column) = position.column {

@@ -14,11 +14,12 @@ use counterfoil_verify::unfinished::UnfinishedWork;
 use quick_junit::{
     NonSuccessKind, Report as JunitReport, SerializeError, TestCase, TestCaseStatus, TestSuite,
 };
+use std::borrow::Cow;
 use std::time::Duration;
 
 /// Reports on named texts as a test suite with one test for each.
 pub(crate) fn validation<'a>(
-    reports: impl IntoIterator<Item = (&'a str, &'a Report)>,
+    reports: impl IntoIterator<Item = (Cow<'a, str>, &'a Report)>,
 ) -> Result<String, SerializeError> {
     let cases = reports.into_iter().map(|(name, report)| {
         let status = if report.status == Status::Accepted {
@@ -26,7 +27,7 @@ pub(crate) fn validation<'a>(
         } else {
             rejection(report)
         };
-        case(&report.contract, name, status)
+        case(&report.contract, &name, status)
     });
     serialize("counterfoil", cases)
 }

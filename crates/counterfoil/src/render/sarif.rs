@@ -3,13 +3,13 @@
 use super::claims::mismatch_line;
 use crate::gate::{GatedClaim, Level};
 use crate::report::lint::LintFinding;
-use counterfoil_contract::text::display_path;
 use counterfoil_contract::{Code, Report, Violation};
 use counterfoil_verify::unfinished::{Unfinished, UnfinishedKind};
 use serde_json::{Value, json};
+use std::path::Path;
 
 /// Reports on named texts of one contract as a SARIF log.
-pub(crate) fn validation(texts: &[(&str, &Report)]) -> Value {
+pub(crate) fn validation(texts: &[(&Path, &Report)]) -> Value {
     let all = || {
         texts.iter().flat_map(|(name, report)| {
             let all = report.violations.iter().chain(&report.warnings);
@@ -40,8 +40,10 @@ pub(crate) fn validation(texts: &[(&str, &Report)]) -> Value {
     let properties = match texts {
         [(_, report)] => json!({"contract": report.contract, "status": report.status}),
         texts => {
-            let text =
-                |(file, report): &(&str, &Report)| json!({"file": file, "status": report.status});
+            let text = |(file, report): &(&Path, &Report)| {
+                let file = file.to_string_lossy();
+                json!({"file": file, "status": report.status})
+            };
             let contract = texts.first().map(|(_, report)| &report.contract);
             json!({"contract": contract, "texts": texts.iter().map(text).collect::<Vec<_>>()})
         }
@@ -53,7 +55,7 @@ pub(crate) fn validation(texts: &[(&str, &Report)]) -> Value {
 pub(crate) fn claims(
     claims: &[GatedClaim],
     contract: &str,
-    name: &str,
+    name: &Path,
     unfinished: &[Unfinished],
 ) -> Value {
     let mut kinds: Vec<String> = claims.iter().map(GatedClaim::kind).collect();
@@ -75,7 +77,7 @@ pub(crate) fn claims(
             "level": "error",
             "message": {"text": place.text},
             "locations": [{"physicalLocation": {
-                "artifactLocation": {"uri": uri(&display_path(&place.file))},
+                "artifactLocation": {"uri": uri(&place.file)},
                 "region": {"startLine": place.line},
             }}],
         })
@@ -182,7 +184,7 @@ fn level(code: Code) -> &'static str {
     if code.is_warning() { "warning" } else { "error" }
 }
 
-fn result(violation: &Violation, index: usize, name: &str) -> Value {
+fn result(violation: &Violation, index: usize, name: &Path) -> Value {
     let mut physical = json!({"artifactLocation": {"uri": uri(name)}});
     if let Some(span) = violation.span {
         physical["region"] = json!({
@@ -210,17 +212,28 @@ fn text_or_nothing(text: &str) -> &str {
     if text.is_empty() { "nothing" } else { text }
 }
 
-/// A file name as a relative reference.
-fn uri(name: &str) -> String {
+/// A file name as a relative reference, with the bytes that it has.
+fn uri(name: &Path) -> String {
     let mut out = String::new();
-    for byte in name.bytes() {
+    for &byte in name.as_os_str().as_encoded_bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
                 out.push(char::from(byte));
             }
-            b'\\' => out.push('/'),
             other => out.push_str(&format!("%{other:02X}")),
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uri;
+    use std::path::Path;
+
+    #[test]
+    fn a_name_keeps_its_bytes() {
+        let uris = ["a/b c.txt", "c\\d.txt", "x\u{1b}\n.txt"].map(|name| uri(Path::new(name)));
+        assert_eq!(uris, ["a/b%20c.txt", "c%5Cd.txt", "x%1B%0A.txt"]);
+    }
 }

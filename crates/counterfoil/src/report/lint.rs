@@ -4,6 +4,7 @@ use counterfoil_contract::Problem;
 use counterfoil_flow::Finding;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::path::{Path, PathBuf};
 
 /// What is wrong with contract files.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -61,7 +62,7 @@ pub(crate) struct LintFinding {
     /// Whether the file is valid all the same.
     pub(crate) is_warning: bool,
     /// The file, relative to the current folder.
-    pub(crate) file: String,
+    pub(crate) file: PathBuf,
     pub(crate) position: Option<Position>,
     /// The place in the definition, such as `rules[1].check`; empty for the whole.
     pub(crate) place: String,
@@ -80,7 +81,7 @@ pub(crate) struct Position {
 
 impl LintFinding {
     /// A problem of a contract file.
-    pub(crate) fn from_problem(file: &str, problem: &Problem) -> Self {
+    pub(crate) fn from_problem(file: &Path, problem: &Problem) -> Self {
         Self {
             code: problem.code.as_str(),
             title: problem.code.title(),
@@ -95,7 +96,7 @@ impl LintFinding {
     }
 
     /// A finding about a file of a workflow.
-    pub(crate) fn from_finding(file: &str, finding: &Finding) -> Self {
+    pub(crate) fn from_finding(file: &Path, finding: &Finding) -> Self {
         Self {
             code: finding.code.as_str(),
             title: finding.code.title(),

@@ -2,6 +2,7 @@
 
 use crate::init::frontmatter;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// What a subagent's file says.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,8 @@ pub(crate) struct AgentFile {
     pub(crate) example: Option<Value>,
     /// Why the last block labelled JSON is no example, if none of them is.
     pub(crate) unread_example: Option<String>,
+    /// The fields of other JSON objects in its instructions that the example does not have.
+    pub(crate) other_fields: Vec<String>,
 }
 
 /// The tools with which an agent can change files.
@@ -32,9 +35,21 @@ pub(crate) fn parse(text: &str) -> AgentFile {
         let name = |tool: &String| tool.split('(').next().unwrap_or_default().trim().to_owned();
         !tools.iter().map(name).any(|tool| WRITING_TOOLS.contains(&tool.as_str()))
     });
-    let (example, unread_example) = match last_json_object(instructions) {
-        Ok(example) => (example, None),
-        Err(why) => (None, Some(why)),
+    let mut objects = json_objects(instructions);
+    let (example, unread_example) = match objects.pop() {
+        Some(Ok(example)) => (Some(example), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, None),
+    };
+    let other_fields = match &example {
+        Some(example) => {
+            let others = objects.iter().flatten().filter_map(Value::as_object);
+            let fields = others.flat_map(|object| object.keys());
+            let fields: BTreeSet<&String> =
+                fields.filter(|field| example.get(field.as_str()).is_none()).collect();
+            fields.into_iter().cloned().collect()
+        }
+        None => Vec::new(),
     };
     AgentFile {
         description: found.description,
@@ -42,6 +57,7 @@ pub(crate) fn parse(text: &str) -> AgentFile {
         instructions: instructions.trim().to_owned(),
         example,
         unread_example,
+        other_fields,
     }
 }
 
@@ -58,21 +74,21 @@ fn after_front_matter(text: &str) -> &str {
     ""
 }
 
-/// The last fenced block labelled `json` that holds an object. If there are blocks and none holds one,
-/// the reason is an error.
-fn last_json_object(text: &str) -> Result<Option<Value>, String> {
-    let mut found = Ok(None);
+/// The objects in fenced blocks labelled `json`. If there are blocks and none holds one, it is why the
+/// last block does not.
+fn json_objects(text: &str) -> Vec<Result<Value, String>> {
+    let mut objects = Vec::new();
+    let mut problem = None;
     let mut block: Option<String> = None;
     for line in text.lines() {
         let mark = line.trim();
         match &mut block {
             Some(lines) if mark.starts_with("```") => {
-                found = match (serde_json::from_str::<Value>(lines), found) {
-                    (Ok(value), _) if value.is_object() => Ok(Some(value)),
-                    (_, Ok(Some(before))) => Ok(Some(before)),
-                    (Ok(_), _) => Err("it is no object".to_owned()),
-                    (Err(error), _) => Err(error.to_string()),
-                };
+                match serde_json::from_str::<Value>(lines) {
+                    Ok(value) if value.is_object() => objects.push(Ok(value)),
+                    Ok(_) => problem = Some("it is no object".to_owned()),
+                    Err(error) => problem = Some(error.to_string()),
+                }
                 block = None;
             }
             Some(lines) => {
@@ -83,7 +99,10 @@ fn last_json_object(text: &str) -> Result<Option<Value>, String> {
             None => {}
         }
     }
-    found
+    if objects.is_empty() {
+        objects.extend(problem.map(Err));
+    }
+    objects
 }
 
 #[cfg(test)]
@@ -108,6 +127,10 @@ mod tests {
             assert_eq!((found.is_read_only, found.example), (is_read_only, None), "{text}");
         }
         assert_eq!(parse("---\nname: a").instructions, "");
+        let two = "On success:\n```json\n{\"ok\": true, \"files\": []}\n```\nElse:\n```json\n{\"ok\": false, \"error\": \"\"}\n```\n";
+        let found = parse(two);
+        assert_eq!(found.example, Some(json!({"ok": false, "error": ""})));
+        assert_eq!(found.other_fields, ["files"]);
         for (text, why) in
             [("```json\n{\"a\": ...}\n```", "expected value"), ("```json\n[]\n```", "no object")]
         {

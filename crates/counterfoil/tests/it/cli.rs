@@ -235,6 +235,44 @@ fn schemas_that_cannot_be_used_say_why() {
 }
 
 #[test]
+fn a_schema_with_a_key_twice_is_refused_with_its_place() {
+    let folder = TempDir::new().unwrap();
+    for (name, schema, says) in [
+        (
+            "a.json",
+            "{\"type\": \"object\",\n\"type\": \"array\"}",
+            "a.json: the key \"type\" occurs twice in one object at line 2 column",
+        ),
+        (
+            "b.yaml",
+            "type: object\nproperties:\n  a: {}\n  a: { type: string }\n",
+            "b.yaml: the key `a` occurs twice at line 4",
+        ),
+    ] {
+        let path = file(&folder, name, schema);
+        let output = counterfoil().args(["check", "--schema", &path]).write_stdin("{}").output();
+        assert_eq!(output.code, Some(2), "{name}");
+        assert!(output.stderr.contains(says), "{name}: {}", output.stderr);
+    }
+    let lines = concat!(
+        r#"{"id": 1, "text": "1", "schema": {"type": "number", "type": "string"}}"#,
+        "\n",
+        // The keys of the text are those of the result.
+        r#"{"id": 2, "text": "{\"a\": 1}", "schema": {"type": "object"}}"#,
+        "\n",
+    );
+    let batch = file(&folder, "batch.jsonl", lines);
+    let output = counterfoil().args(["check", "--batch", &batch]).output();
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    let answers: Vec<Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&answers[0]["id"], &answers[0]["status"]), (&json!(1), &json!("error")));
+    let message = answers[0]["message"].as_str().unwrap();
+    assert!(message.contains("the key \"type\" occurs twice in one object at column"), "{message}");
+    assert_eq!(answers[1]["status"], "accepted");
+}
+
+#[test]
 fn sarif_validates_against_its_schema() {
     let log = report(
         counterfoil().args(["check", "--contract", QA, "--format", "sarif"]).write_stdin(BAD),
@@ -395,7 +433,11 @@ fn a_line_of_a_batch_that_is_no_object_is_not_understood() {
             "not a JSON object",
         ),
         (b"not json", json!(null), "not a JSON object"),
-        (b"\xef\xbb\xbf{\"id\": 1}", json!(null), "not a JSON object"),
+        (b"\xef\xbb\xbf{\"id\": 1}", json!(1), "missing field `text`"),
+        (b"{\"id\": 9, \"text\": \"\\ud800 {\"}", json!(9), "unexpected end of hex escape"),
+        (b"{\"text\": \"\\ud800, }\\\"\", \"a\": [{}, 1], \"id\": [2]}", json!([2]), "hex escape"),
+        (b"{\"id\": 5, \"id\": 6, \"text\": \"\"}", json!(5), "duplicate field `id`"),
+        (b"{\"text\": {\"id\": 3}}", json!(null), "expected a string"),
         (b"{\"id\": 5, \"text\": \"\xff\"}", json!(5), "at column"),
         (b"{\"id\": 6, \"txt\": \"\"}", json!(6), "unknown field `txt`"),
     ] {
@@ -406,6 +448,78 @@ fn a_line_of_a_batch_that_is_no_object_is_not_understood() {
         assert_eq!(answer["id"], id, "{answer}");
         let told = answer["message"].as_str().unwrap();
         assert!(told.contains(message) && !told.contains("line 1"), "{answer}");
+    }
+}
+
+#[test]
+fn a_name_with_a_line_feed_begins_no_line() {
+    let folder = TempDir::new().unwrap();
+    let begins = |text: &str| text.lines().any(|line| line.trim_start().starts_with("::"));
+    let schema = file(
+        &folder,
+        "schema.json",
+        json!({"type": "object", "properties": {"passed": {}}, "additionalProperties": false})
+            .to_string(),
+    );
+    let check = |text: &str| {
+        counterfoil()
+            .args(["check", "--schema", &schema])
+            .env("GITHUB_ACTIONS", "true")
+            .write_stdin(text)
+            .output()
+    };
+    let output = check(r#"{"passed": true, "x\n::stop-commands::zz": 1}"#);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(output.stderr.contains(r"x\n::stop-commands::zz"), "{}", output.stderr);
+    assert!(!begins(&output.stderr), "{}", output.stderr);
+    // Nor does the end of a line that is too long.
+    let words = format!("{} ::stop-commands::zz", "w".repeat(60));
+    for key in [words.clone(), format!("{words} ##[add-mask]x")] {
+        let output = check(&json!({"passed": true, key: 1}).to_string());
+        assert!(!begins(&output.stderr) && !output.stderr.contains("##["), "{}", output.stderr);
+    }
+
+    let contract = file(
+        &folder,
+        "bad.yaml",
+        "contract: acme/bad\nversion: 1\nfields: {\"x\\n::error::pwned\\n\": foo}\n",
+    );
+    let output = counterfoil().args(["contract", "lint", &contract]).output();
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(output.stderr.contains(r"x\n::error::pwned\n"), "{}", output.stderr);
+    assert!(!begins(&output.stderr), "{}", output.stderr);
+}
+
+#[test]
+fn reports_for_programs_have_the_name_that_a_file_has() {
+    let folder = TempDir::new().unwrap();
+    let names = ["a\n::error::pwned", "c\\d.txt", "e\u{1b}.txt"];
+    let files = names.map(|name| file(&folder, name, BAD));
+    let check = |format: &str| {
+        counterfoil().args(["check", "--contract", QA, "--format", format]).args(&files).output()
+    };
+    let json = check("json").json_lines();
+    let told: Vec<&Value> = json.iter().map(|line| &line["file"]).collect();
+    assert_eq!(told, [&json!(files[0]), &json!(files[1]), &json!(files[2])]);
+    let sarif = check("sarif").stdout;
+    for end in ["/a%0A%3A%3Aerror%3A%3Apwned\"", "/c%5Cd.txt\"", "/e%1B.txt\""] {
+        assert!(sarif.contains(end), "{end}: {sarif}");
+    }
+    let github = check("github").stdout;
+    assert!(github.lines().all(|line| line.contains(" file=")), "{github}");
+    assert!(github.contains("/a%0A%3A%3Aerror"), "{github}");
+    let human = check("human").stderr;
+    assert!(human.contains(r"a\n::error::pwned"), "{human}");
+}
+
+#[test]
+fn a_text_that_is_not_read_to_its_end_has_more_than_the_limit() {
+    for text in ["x".repeat(100).into_bytes(), vec![0xff; 100]] {
+        let mut command = counterfoil();
+        command.args(["check", "--contract", QA, "--max-bytes", "20"]);
+        let output = command.write_stdin(text).output();
+        let told = "the text has more than 20 bytes";
+        assert!(output.stderr.contains(told), "{}", output.stderr);
     }
 }
 

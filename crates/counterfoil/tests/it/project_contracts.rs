@@ -56,6 +56,62 @@ fn a_contract_of_the_project_is_found_by_its_id() {
 }
 
 #[test]
+fn a_command_that_does_not_search_the_project_says_how_to_name_its_folder() {
+    let project = project();
+    project.write("empty/notes.md", "nothing");
+    project.commit_all("start");
+    let says = ["no contract is called 'acme/gate'", "name it with --contracts contracts"];
+    for id in ["acme/gate", "acme/gate@1"] {
+        project.run(&["verify", "good.txt", "--base", "HEAD", "--contract", id]).expect(2, &says);
+        project.run(&["replay", "empty", "--contract", id]).expect(2, &says);
+    }
+    let unknown = project.run(&["verify", "good.txt", "--base", "HEAD", "--contract", "zzz/zzz"]);
+    unknown.expect(2, &["no contract is called 'zzz/zzz'"]);
+    assert!(!unknown.stderr.contains("the project has it"), "{unknown:?}");
+    let named = ["verify", "good.txt", "--base", "HEAD", "--contracts", "contracts"];
+    project.run(&[&named[..], &["--contract", "acme/gate"]].concat()).expect(0, &[]);
+}
+
+#[test]
+fn a_link_to_nothing_is_in_nobodys_way() {
+    let project = project();
+    let link = |target: &str, name: &str| {
+        std::os::unix::fs::symlink(target, project.path(name)).unwrap();
+    };
+    link("kim@host.1:2", "contracts/.#gate.yaml");
+    let check = ["check", "good.txt", "--contract", "acme/gate", "--contracts", "contracts"];
+    for arguments in [&check as &[&str], &check[..4], &["contract", "lint", "contracts"]] {
+        let output = project.run(arguments);
+        output.expect(0, &[]);
+        assert!(!output.stderr.contains("warning"), "{arguments:?}: {output:?}");
+    }
+    link("nothing.yaml", "contracts/gone.yaml");
+    link("round.yaml", "contracts/round.yaml");
+    for arguments in [
+        &check as &[&str],
+        &check[..4],
+        &["contract", "lint", "contracts"],
+        &["contract", "list"],
+        &["contract", "list", "--contracts", "contracts"],
+    ] {
+        project.run(arguments).expect(
+            0,
+            &[
+                "warning: contracts/gone.yaml is skipped: it is a link to nothing",
+                "warning: contracts/round.yaml is skipped: it is a link to nothing",
+            ],
+        );
+    }
+    project.write(
+        "flow.yaml",
+        "workflow: flow\nversion: 1\ncontracts: [contracts]\nstart: done\nstates: { done: { end: done } }\n",
+    );
+    project.run(&["workflow", "check", "flow.yaml"]).expect(0, &[]);
+    // What is named is meant.
+    project.run(&["contract", "lint", "contracts/gone.yaml"]).expect(2, &["there is no file"]);
+}
+
+#[test]
 fn a_name_that_is_near_to_one_of_the_project_is_suggested() {
     let project = project();
     for arguments in [

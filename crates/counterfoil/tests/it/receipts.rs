@@ -100,6 +100,11 @@ fn a_receipt_says_what_was_asked_done_claimed_checked_and_spent() {
 #[test]
 fn nothing_in_a_receipt_is_obeyed_and_no_secret_is_in_it() {
     let project = ran();
+    // A folder that does not exist is made.
+    let elsewhere = project.root_path("made/for/it");
+    let made = project.run(&["receipt", "last", "--output", &elsewhere.display().to_string()]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 2);
     let written = project.run(&["receipt", "last", "--output", "."]);
     let files: Vec<&str> = written.stdout.lines().collect();
     assert_eq!(files.len(), 2, "{}", written.stdout);
@@ -289,6 +294,11 @@ fn what_is_no_receipt_is_refused() {
         ("<!doctype html>", "is a page; give the JSON file"),
         ("nothing", "is not a receipt"),
         ("{}", "is not a receipt"),
+        ("[]", "is not a receipt: it is not a JSON object"),
+        (
+            r#"{"receipt": 1, "run": "a", "sha256": "", "journal": []}"#,
+            "is not a receipt: a part of it has another form",
+        ),
     ] {
         project.write("receipt.json", text);
         let output = project.run(&["receipt", "verify", "receipt.json"]);

@@ -68,6 +68,18 @@ fn state(project: &TestProject) -> PathBuf {
 }
 
 #[test]
+fn the_commands_at_the_end_find_a_run_whose_repository_an_agent_removed() {
+    let project = project();
+    agent(&project, "rm -rf .git");
+    let ran = run(&project, project.repo());
+    let line = ran.stderr.lines().find_map(|line| line.strip_prefix("details: counterfoil "));
+    let line = line.unwrap_or_else(|| panic!("{}", ran.stderr)).to_owned();
+    let arguments: Vec<&str> = line.split(' ').collect();
+    assert!(arguments.contains(&"--state"), "{line}");
+    at(&project, project.repo(), &arguments).output().expect(0, &["work"]);
+}
+
+#[test]
 fn runs_are_kept_outside_of_the_work_tree_and_outlive_what_an_agent_removes() {
     let project = project();
     assert_eq!(run(&project, project.repo()).code, Some(0));

@@ -40,7 +40,7 @@ fn what_is_wrong_with_a_file_is_named() {
     let project = Project::bare();
     for (text, word) in [
         ("tasks:\n  - { id: a, hours: many }\n", "/tasks/0/hours"),
-        ("tasks: []\ntasks: []\n", "duplicate"),
+        ("tasks: []\ntasks: []\n", "the key `tasks` occurs twice"),
         ("tasks: [", "line"),
         ("", "t/tasks@1"),
     ] {

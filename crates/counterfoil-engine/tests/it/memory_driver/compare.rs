@@ -138,8 +138,13 @@ fn prepare(workflow: &Workflow, script: &str) -> (Project, AgentAssignments, tem
     std::fs::write(&file, script).unwrap();
     let spec = format!("script:{}", file.display());
     let environment = AgentEnvironment::default();
-    let agents =
-        AgentAssignments::from_specs(workflow, &BTreeMap::new(), Some(&spec), &environment, &[]);
+    let agents = AgentAssignments::from_specs(
+        workflow,
+        &BTreeMap::new(),
+        Some(&spec),
+        &environment,
+        &BTreeMap::new(),
+    );
     (project, agents.unwrap(), state)
 }
 

@@ -1,21 +1,29 @@
 //! The recipes of makefiles: what `make test` runs.
 
+use super::make_words::{MakeWords, makes};
+use super::targets::Target;
 use super::{MAX_DEPTH, MAX_SCRIPT_BYTES, Place, Search};
 use crate::check_files::shell::is_assignment;
 use crate::relative_path::below_top;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How many rules of a makefile are read.
 const MAX_RULES: usize = 10_000;
 /// How many makefiles are included.
 const MAX_INCLUDES: usize = 100;
+/// Calls that may make rules.
+const GENERATORS: [&str; 6] = ["$(eval", "${eval", "$(call", "${call", "$(foreach", "${foreach"];
 
 /// A rule of a makefile.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Rule {
     needs: Vec<String>,
+    /// What it needs, whatever its age.
+    order_only: Vec<String>,
     recipe: Vec<String>,
+    /// It has two colons.
+    is_double: bool,
 }
 
 /// What is known of a makefile.
@@ -26,6 +34,8 @@ struct Makefile {
     first: Option<String>,
     /// The files that it includes.
     includes: Vec<String>,
+    /// Not all of it is understood here, or can be read.
+    is_partial: bool,
 }
 
 impl Search<'_, '_> {
@@ -45,26 +55,51 @@ impl Search<'_, '_> {
         };
         let mut makefile = read_makefile(&text);
         self.include(&mut makefile, at);
+        makefile.variables.entry("MAKE".to_owned()).or_insert_with(|| "make".to_owned());
         let named = arguments.iter().filter(|word| !word.starts_with('-') && !is_assignment(word));
         let mut open: Vec<String> = named.map(|word| (*word).to_owned()).collect();
         open.retain(|target| makefile.rules.contains_key(target));
         // A file with the name of a target that makes none keeps its recipe from being run.
-        let names = open.iter().filter(|target| !target.contains(['/', '.']));
+        let phony = makefile.phony();
+        let is_phony = |name: &str| phony.as_ref().is_some_and(|phony| phony.contains(name));
+        let names = open.iter().filter(|name| !name.contains(['/', '.']) && !is_phony(name));
         let made = names.filter_map(|target| below_top(&at.folder.join(target)));
         self.found.shadows.extend(made);
+        let words = MakeWords::read(arguments);
+        let default = makefile.default_goal();
+        let goals: Vec<&str> = match words.goals.as_slice() {
+            [] => default.as_deref().into_iter().collect(),
+            named => named.to_vec(),
+        };
+        let mut follows = words.is_understood && !words.always_makes && !makefile.always_makes();
+        let phony = phony.filter(|_| follows);
+        for goal in &goals {
+            let target = phony.as_ref().and_then(|phony| makefile.target(goal, true, at, phony));
+            if let Some((place, target)) = target {
+                self.found.targets.add(place, target);
+            }
+        }
         if open.is_empty() {
-            open.extend(makefile.first.clone());
+            // The first target is not made if others are named.
+            follows &= words.goals.is_empty();
+            open.extend(default.clone());
         }
         while let Some(target) = open.pop() {
             if !self.makefiles.insert((file.to_owned(), target.clone())) {
                 continue;
             }
             let Some(rule) = makefile.rules.get(&target) else { continue };
+            let reached = phony.as_ref().filter(|_| follows);
+            let reached = reached.and_then(|phony| makefile.target(&target, false, at, phony));
+            if let Some((place, target)) = reached {
+                self.found.targets.add(place, target);
+            }
             for line in &rule.recipe {
                 let place = Place { folder: at.folder.clone(), script: None };
                 self.lines(&makefile.expand(line), place, depth + 1, true);
             }
-            open.extend(rule.needs.iter().map(|need| makefile.expand(need)));
+            let needs = rule.needs.iter().chain(&rule.order_only);
+            open.extend(needs.flat_map(|need| makefile.words(need)));
         }
     }
 }
@@ -78,7 +113,10 @@ impl Search<'_, '_> {
             if seen.len() >= MAX_INCLUDES || !seen.insert(word.clone()) {
                 continue;
             }
-            for file in self.named(&makefile.expand(&word), at) {
+            let expanded = makefile.expand(&word);
+            let files = self.named(&expanded, at);
+            makefile.is_partial |= files.is_empty() || expanded.contains(['$', '*', '?', '[']);
+            for file in files {
                 self.found.files.insert(file.clone());
                 let Some(bytes) = self.content(&file).filter(|it| it.len() <= MAX_SCRIPT_BYTES)
                 else {
@@ -86,11 +124,14 @@ impl Search<'_, '_> {
                 };
                 let included = read_makefile(&String::from_utf8_lossy(bytes));
                 open.extend(included.includes);
+                makefile.is_partial |= included.is_partial;
                 makefile.variables.extend(included.variables);
                 for (target, rule) in included.rules {
                     let known = makefile.rules.entry(target).or_default();
                     known.needs.extend(rule.needs);
+                    known.order_only.extend(rule.order_only);
                     known.recipe.extend(rule.recipe);
+                    known.is_double |= rule.is_double;
                 }
             }
         }
@@ -98,14 +139,94 @@ impl Search<'_, '_> {
 }
 
 impl Makefile {
+    /// Sets a variable. `operator` is the last character before the `=`.
+    fn set(&mut self, name: &str, operator: Option<char>, value: &str) {
+        // Its lines do not begin with a tab.
+        self.is_partial |= name == ".RECIPEPREFIX";
+        match (self.variables.get_mut(name), operator) {
+            (Some(known), Some('+')) => {
+                known.push(' ');
+                known.push_str(value);
+            }
+            (Some(_), Some('?')) => {}
+            _ => {
+                self.variables.insert(name.to_owned(), value.to_owned());
+            }
+        }
+    }
+
     /// A text with the values of the variables that are known.
     fn expand(&self, text: &str) -> String {
         let mut text = text.to_owned();
+        if !text.contains('$') {
+            return text;
+        }
         for (name, value) in &self.variables {
             text =
                 text.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value);
         }
         text.replace("$$", "$")
+    }
+
+    /// The words of a text with the values of the variables that are known.
+    fn words(&self, text: &str) -> Vec<String> {
+        self.expand(text).split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// The target that is made if none is named.
+    fn default_goal(&self) -> Option<String> {
+        let named = self.variables.get(".DEFAULT_GOAL").filter(|name| !name.contains('$'));
+        named.or(self.first.as_ref()).cloned()
+    }
+
+    /// The targets that are declared as no files; none if not all of them are known.
+    fn phony(&self) -> Option<BTreeSet<String>> {
+        let needs = self.rules.get(".PHONY").map(|rule| rule.needs.as_slice()).unwrap_or_default();
+        let names: BTreeSet<String> = needs.iter().flat_map(|name| self.words(name)).collect();
+        (!names.iter().any(|name| name.contains('$'))).then_some(names)
+    }
+
+    /// Whether it tells make to run all recipes.
+    fn always_makes(&self) -> bool {
+        let flags = self.variables.get("MAKEFLAGS").map(String::as_str).unwrap_or_default();
+        MakeWords::read(&flags.split_whitespace().collect::<Vec<_>>()).always_makes
+    }
+
+    /// A target that make reaches, and the path of its name. A goal without a rule is a file that has
+    /// to be there.
+    fn target(
+        &self,
+        name: &str,
+        is_goal: bool,
+        at: &Place,
+        phony: &BTreeSet<String>,
+    ) -> Option<(PathBuf, Target)> {
+        let path = |name: &str| {
+            let is_plain = !name.contains(['$', '(', ')', '%', '*', '?', '[', '=', '~', ':']);
+            below_top(&at.folder.join(name)).filter(|_| is_plain)
+        };
+        let place = path(name)?;
+        let none = Rule::default();
+        let rule = self.rules.get(name);
+        let has_patterns = || self.rules.keys().any(|name| name.contains('%'));
+        if rule.is_none() && (!is_goal || self.is_partial || has_patterns()) {
+            return None;
+        }
+        let rule = rule.unwrap_or(&none);
+        let has_recipe = !rule.recipe.is_empty();
+        let is_known = !self.is_partial && (has_recipe || !has_patterns());
+        let needs = rule.needs.iter().flat_map(|need| self.words(need));
+        let needs: Option<Vec<PathBuf>> = needs.map(|need| path(&need)).collect();
+        let line = |line: &String| self.expand(&line.replace("$(@)", name).replace("$@", name));
+        let target = Target {
+            name: name.to_owned(),
+            is_goal,
+            always_runs: rule.is_double || phony.contains(name),
+            has_recipe,
+            makes_itself: rule.recipe.iter().any(|text| makes(&line(text), name)),
+            needs: needs.filter(|_| is_known),
+        };
+        Some((place, target))
     }
 }
 
@@ -124,12 +245,12 @@ fn read_makefile(text: &str) -> Makefile {
             continue;
         }
         let line = line.split('#').next().unwrap_or_default().trim();
-        if let Some((name, value)) = line.split_once('=')
-            && let name = name.trim().trim_end_matches([':', '?', '+']).trim()
+        if let Some((left, value)) = line.split_once('=')
+            && let name = left.trim().trim_end_matches([':', '?', '+']).trim()
             && !name.is_empty()
             && !name.contains([' ', ':', '$'])
         {
-            makefile.variables.insert(name.to_owned(), value.trim().to_owned());
+            makefile.set(name, left.trim().chars().next_back(), value.trim());
             continue;
         }
         let mut words = line.split_whitespace();
@@ -137,27 +258,46 @@ fn read_makefile(text: &str) -> Makefile {
             makefile.includes.extend(words.map(str::to_owned));
             continue;
         }
+        makefile.is_partial |= GENERATORS.iter().any(|call| line.contains(call));
         let Some((names, needs)) = line.split_once(':') else { continue };
         let (needs, command) = match needs.split_once(';') {
             Some((needs, command)) => (needs, Some(command.trim())),
             None => (needs, None),
         };
-        let needs = needs.trim_start_matches(':').split_whitespace().filter(|need| *need != "|");
-        let needs: Vec<String> = needs.map(str::to_owned).collect();
+        if sets_variable(needs) {
+            continue;
+        }
+        let is_double = needs.starts_with(':');
+        let needs = needs.trim_start_matches(':');
+        let (needs, order_only) = needs.split_once('|').unwrap_or((needs, ""));
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let (needs, order_only) = (words(needs), words(order_only));
         targets = makefile.expand(names).split_whitespace().map(str::to_owned).collect();
         for target in &targets {
             if makefile.rules.len() >= MAX_RULES {
                 break;
             }
-            if !target.starts_with('.') {
+            if !target.starts_with('.') && !target.contains('%') {
                 makefile.first.get_or_insert_with(|| target.clone());
             }
             let rule = makefile.rules.entry(target.clone()).or_default();
             rule.needs.extend(needs.iter().cloned());
+            rule.order_only.extend(order_only.iter().cloned());
+            rule.is_double |= is_double;
             rule.recipe.extend(command.map(str::to_owned));
         }
     }
     makefile
+}
+
+/// Whether what stands behind the colon of a rule sets a variable for its targets.
+fn sets_variable(needs: &str) -> bool {
+    needs.split_once('=').is_some_and(|(name, _)| {
+        let name = name.trim_end_matches([':', '?', '+', '!']);
+        let words = name.split_whitespace();
+        let names = words.filter(|word| !matches!(*word, "export" | "override" | "private"));
+        names.count() == 1 && !name.contains(['$', '('])
+    })
 }
 
 #[cfg(test)]
@@ -170,11 +310,22 @@ mod tests {
             "PY ?= python3\nall: test\n.PHONY: test\ntest lint: build | dir ; echo first\n\t@$(PY) t.py \\\n\t  -v\n\n\t-sh t.sh # $$x\n",
         );
         assert_eq!(makefile.first.as_deref(), Some("all"));
-        assert_eq!(makefile.rules["test"].needs, ["build", "dir"]);
+        assert_eq!(makefile.rules["test"].needs, ["build"]);
+        assert_eq!(makefile.rules["test"].order_only, ["dir"]);
         assert_eq!(makefile.rules["lint"].recipe.len(), 3);
         assert_eq!(
             makefile.expand("$(PY) t.py $$x ${PY} $(shell date)"),
             "python3 t.py $x python3 $(shell date)"
         );
+        let makefile = read_makefile(
+            "A = a\nA += b\nA ?= c\n%.o: %.c\ntest: A = x\ntest: $(A)\n.PHONY: test $(A)\n$(eval x)\n",
+        );
+        assert_eq!(makefile.words("$(A)"), ["a", "b"]);
+        assert_eq!(makefile.first.as_deref(), Some("test"));
+        assert_eq!(makefile.rules["test"].needs, ["$(A)"]);
+        let phony = BTreeSet::from(["a", "b", "test"].map(str::to_owned));
+        assert_eq!(makefile.phony(), Some(phony));
+        assert!(makefile.is_partial);
+        assert!(sets_variable(" export A := b") && !sets_variable(" a $(subst x,=,y)"));
     }
 }

@@ -13,6 +13,7 @@ fn outcome(status: CheckStatus) -> CheckOutcome {
         from_cache: false,
         put_back: None,
         fails_only_with: None,
+        said_idle: Vec::new(),
         changed: None,
         notes: Vec::new(),
     }
@@ -24,6 +25,16 @@ fn figures(total: u64, passed: u64, failed: u64, skipped: u64) -> Figures {
         passed: Some(passed),
         failed: Some(failed),
         skipped: Some(skipped),
+    }
+}
+
+/// Claims all of these figures.
+fn claimed_counts(figures: &Figures) -> ClaimedCounts {
+    let each = [Figure::Total, Figure::Passed, Figure::Failed, Figure::Skipped];
+    let stated = |figure| Some((figure, ClaimedNumber::Count(figures.get(figure)?)));
+    ClaimedCounts {
+        counts: each.into_iter().filter_map(stated).collect(),
+        ..ClaimedCounts::default()
     }
 }
 
@@ -51,6 +62,19 @@ fn a_word_says_what_everybody_reads_in_it() {
             CommandClaim::Succeeds,
         ),
         (json!({"details": {"lint_errors": 0}}), CommandClaim::Unstated),
+        (json!({"failed": 0}), CommandClaim::Succeeds),
+        (json!({"failed": 7.5}), CommandClaim::Fails),
+        (json!({"failed": true}), CommandClaim::Fails),
+        (json!({"failed": null, "passed": null}), CommandClaim::Unstated),
+        (json!({"passed": 9999}), CommandClaim::Counts),
+        (json!({"passed": "9,999"}), CommandClaim::Counts),
+        (json!({"passed": -5}), CommandClaim::Counts),
+        (json!({"passed": "yes"}), CommandClaim::Succeeds),
+        (json!({"total": 9999}), CommandClaim::Counts),
+        (json!({"failed": 0, "passed": 0, "total": 9999}), CommandClaim::Counts),
+        (json!({"passed": u64::MAX, "skipped": 1, "total": 3}), CommandClaim::Succeeds),
+        (json!({"status": "not-run", "passed": 0, "failed": 0}), CommandClaim::Unstated),
+        (json!({"status": "not-run", "passed": 9999}), CommandClaim::Counts),
         (json!(7), CommandClaim::Unstated),
         (json!([]), CommandClaim::Unstated),
     ] {
@@ -105,7 +129,29 @@ fn what_is_said_is_held_against_how_it_ended() {
             Verified,
             "",
         ),
-        (CommandClaim::Succeeds, figures(3, 3, 0, 0), ended(0), Verified, ""),
+        (
+            CommandClaim::Succeeds,
+            figures(3, 3, 0, 0),
+            ended(0),
+            Unverifiable,
+            "`make test` prints no figures in a known format to compare the counts with; configure a report for it",
+        ),
+        // A check that passes says that nothing failed.
+        (CommandClaim::Succeeds, Figures { failed: Some(0), ..none }, ended(0), Verified, ""),
+        (
+            CommandClaim::Counts,
+            Figures { passed: Some(3), ..none },
+            counted(1, figures(4, 3, 1, 0)),
+            Verified,
+            "",
+        ),
+        (
+            CommandClaim::Counts,
+            Figures { passed: Some(9999), ..none },
+            counted(0, figures(3, 3, 0, 0)),
+            Refuted,
+            "claimed 9999 passed, observed 3",
+        ),
         (
             CommandClaim::Succeeds,
             none,
@@ -137,12 +183,19 @@ fn what_is_said_is_held_against_how_it_ended() {
         (
             CommandClaim::Succeeds,
             none,
+            outcome(CheckStatus::Idle("make ran nothing".to_owned())),
+            Unverifiable,
+            "`make test` exited with 0, but make ran nothing",
+        ),
+        (
+            CommandClaim::Succeeds,
+            none,
             outcome(CheckStatus::Stopped),
             Unverifiable,
             "`make test` was stopped before it ended",
         ),
     ] {
-        let assessment = assess(&json!(true), claim, &claimed, &outcome);
+        let assessment = assess(&json!(true), claim, &claimed_counts(&claimed), &outcome);
         assert_eq!(
             (assessment.verdict, assessment.reason.as_str()),
             (verdict, reason),
@@ -172,6 +225,21 @@ fn commands_of_a_field_stand_or_fall_together() {
             vec![ran(CheckStatus::Exited(0)), ran(CheckStatus::CouldNotRun("no make".to_owned()))],
             Verdict::Unverifiable,
             "`make test` could not be run: no make",
+        ),
+        (
+            vec![ran(CheckStatus::Exited(0)), ran(CheckStatus::Idle("why".to_owned()))],
+            Verdict::Unverifiable,
+            "`make test` exited with 0, but why",
+        ),
+        (
+            vec![ran(CheckStatus::Exited(0)), FieldCommandRun::OverLimit("false".to_owned())],
+            Verdict::Unverifiable,
+            "at most 100 commands of a field are run, so 1 more was not run: `false`",
+        ),
+        (
+            vec![ran(CheckStatus::Exited(1)), FieldCommandRun::OverLimit("false".to_owned())],
+            Verdict::Refuted,
+            "1 of 1 command fails: `make test` (exit code 1)",
         ),
     ] {
         let assessment = assess_each(&each);

@@ -74,8 +74,8 @@ impl Reader<'_, '_> {
                     }
                     _ => false,
                 }
-                || self.assertion(node).is_some_and(|kind| kind == Kind::Effective)
-                || self.expectation(node).is_some_and(|(_, kind)| kind == Kind::Effective);
+                || self.assertion(node).is_some_and(Kind::can_fail)
+                || self.expectation(node).is_some_and(|(_, kind)| kind.can_fail());
             !fails && fuel > 0
         });
         fails

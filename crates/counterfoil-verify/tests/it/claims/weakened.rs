@@ -197,3 +197,106 @@ fn a_script_that_cannot_be_read_as_it_was_proves_nothing() {
     assert_eq!(found.verdict, Verdict::Unverifiable, "{found:#?}");
     assert!(found.reason.contains("t.sh"), "{found:#?}");
 }
+
+const RECIPE: &str = "\t! grep -q broken a\n";
+
+/// The verdict on the claim that a check passes, and the whole report as text.
+fn of_make(files: &[(&str, &str)], line: &str, step: &str) -> (Verdict, String) {
+    let files: Vec<(&str, &str)> = files.iter().copied().chain([("a", "fine\n")]).collect();
+    let (verdict, report) = verdict(&files, line, step, true);
+    (verdict, format!("{report:#?}"))
+}
+
+#[test]
+fn what_is_new_in_the_place_of_a_target_is_taken_out() {
+    let plain = format!("test:\n{RECIPE}");
+    let needed = format!("test: unit\nunit:\n{RECIPE}");
+    let inner = "test:\n\t$(MAKE) -C sub test\n".to_owned();
+    let sub = "test:\n\t! grep -q broken ../a\n";
+    for (makefile, target, makes) in [
+        (&plain, "test", "mkdir test; echo > test/a.py"),
+        (&plain, "test", "mkdir -p test/deep; echo > test/deep/a.py"),
+        (&plain, "test", "ln -s sub test"),
+        (&plain, "test", "ln -s a test"),
+        (&plain, "test", "echo > test"),
+        (&needed, "unit", "mkdir unit; echo > unit/a.py"),
+        (&inner, "test", "mkdir sub/test; echo > sub/test/a.py"),
+    ] {
+        let files = [("Makefile", makefile.as_str()), ("sub/Makefile", sub)];
+        for line in ["make test", "make -s test", "make"] {
+            // It is taken out, and the recipe fails.
+            let (found, report) = of_make(&files, line, &format!("echo broken > a; {makes}"));
+            assert_eq!(found, Verdict::Refuted, "{line}, {makes}: {report}");
+            // With it, nothing is tested, whatever it is for.
+            let (found, report) = of_make(&files, line, makes);
+            assert_eq!(found, Verdict::Unverifiable, "{line}, {makes}: {report}");
+            let why = format!("exited with 0, but make did not run the recipe of `{target}`");
+            assert!(report.contains(&why), "{line}, {makes}: {report}");
+            assert!(report.contains("it also passes as it was then"), "{line}, {makes}: {report}");
+        }
+    }
+}
+
+#[test]
+fn a_check_for_which_make_runs_nothing_is_not_verified() {
+    let plain = format!("test:\n{RECIPE}");
+    let older = [("Makefile", plain.as_str()), ("test/a.py", "")];
+    let script = [("Makefile", plain.as_str()), ("t.sh", "LC_ALL=C make test\n")];
+    let none = [("Makefile", "all:\n\ttrue\n")];
+    for (files, line, step) in [
+        // It was there before.
+        (&older[..], "make -s test", "true"),
+        (&older, "make -s test", "echo broken > a"),
+        // git does not list it.
+        (&script, "make -s test", "mkdir test"),
+        (&script, "make -s test", "mkdir test; echo broken > a"),
+        (&script, "make -s test", "mkdir ../other; ln -s ../other test"),
+        // A make that a script runs says so.
+        (&script, "sh t.sh", "mkdir test; echo broken > a"),
+        // There is no such target.
+        (&none, "make test", "mkdir test"),
+    ] {
+        let (found, report) = of_make(files, line, step);
+        assert_eq!(found, Verdict::Unverifiable, "{line}, {step}: {report}");
+        assert!(report.contains("because the folder test is there"), "{line}, {step}: {report}");
+    }
+    // Nor is the claim that it fails, or how many tests there are.
+    let (found, report) = verdict(&older, "make test", "true", false);
+    assert_eq!(found, Verdict::Unverifiable, "{report:#?}");
+    let claim =
+        Claim { kind: ClaimKind::Count, figure: Some(Figure::Passed), ..check("make test") };
+    let counted = report_of(&older, claim, &json!({ "ok": 3 }));
+    assert_eq!(counted.verdict, Verdict::Unverifiable, "{counted:#?}");
+    assert!(counted.reason.contains("because the folder test is there"), "{counted:#?}");
+    // A recipe that fails is one that ran.
+    let two = format!("all: test lint\ntest lint:\n{RECIPE}");
+    let (found, report) =
+        of_make(&[("Makefile", two.as_str())], "make", "mkdir test; echo broken > a");
+    assert_eq!(found, Verdict::Refuted, "{report}");
+}
+
+fn report_of(files: &[(&str, &str)], claim: Claim, value: &Value) -> ClaimReport {
+    report(files, "true", claim, value, false)
+}
+
+#[test]
+fn what_make_built_and_what_is_no_file_is_verified() {
+    let phony = format!(".PHONY: test\ntest:\n{RECIPE}");
+    let plain = format!("test:\n{RECIPE}");
+    let forced = format!("test: FORCE\n{RECIPE}FORCE:\n");
+    let built = "app: a\n\tcp a app\n";
+    let needs = format!(
+        "test: deps out | tmp\n{RECIPE}deps:\n\t./fetch\nout:\n\tmkdir out\ntmp:\n\tmkdir $@\n"
+    );
+    for (makefile, line, step) in [
+        (phony.as_str(), "make test", "mkdir test; echo > test/a.py"),
+        (forced.as_str(), "make test", "mkdir test"),
+        (plain.as_str(), "make -B test", "mkdir test"),
+        (built, "make app", "make app"),
+        (needs.as_str(), "make test", "mkdir deps out tmp; echo > deps/a"),
+    ] {
+        let files = [("Makefile", makefile), (".gitignore", "deps/\n")];
+        let (found, report) = of_make(&files, line, step);
+        assert_eq!(found, Verdict::Verified, "{line}, {step}: {report}");
+    }
+}

@@ -40,6 +40,7 @@ fn python() {
 fn javascript() {
     case("runners.js");
     case("only.js");
+    case("names.test.js");
 }
 
 #[test]

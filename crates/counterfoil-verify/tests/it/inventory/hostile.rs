@@ -64,6 +64,13 @@ fn long_bodies() {
         ("a.rs", "#[test] fn a() { x", ".b()", "; }"),
         ("a.rs", "#[test] fn a() { assert!(", "a || ", "true); }"),
         ("a.rs", "#[test] fn a() { ", "if a { ", "}"),
+        ("a.rs", "#[test] fn a() { assert_eq!(1", " + 1", ", 2); }"),
+        ("a.rs", "proptest! { #[test] fn a() { ", "assert!(1 == ", ""),
+        ("test_a.py", "def test_a():\n    assert 1", " + 1", " == 2\n"),
+        ("a.test.js", "const a = ", "(", "it"),
+        ("a.test.js", "const a = it", ".b", "; a('c', () => { x(); });"),
+        ("a.test.js", "const ", "{ a: ", "b } = it;"),
+        ("a.test.js", "it('a', (t) => { ", "t.test('b', (t) => { t.todo(); ", ""),
         ("a_test.go", "func TestA(t *testing.T) { x", ".B()", " }"),
         ("a_test.go", "func TestA(t *testing.T) { ", "if a { ", "}"),
         ("jest.config.js", "x = ", "{ exclude: ", ""),
@@ -173,7 +180,7 @@ proptest! {
 
     #[test]
     fn broken_sources(
-        which in 0_usize..10,
+        which in 0_usize..11,
         cuts in proptest::collection::vec((any::<prop::sample::Index>(), 0_usize..40, "[{}()\\[\\]#'\"`/*!,;:=a-z\n]{0,6}"), 1..6),
     ) {
         let sources = sources();

@@ -240,6 +240,42 @@ fn nothing_but_the_commit_is_believed_of_a_revision() {
     assert_eq!(base.notes, notes);
 }
 
+/// An agent may have configured them. Where modes, links and cases are kept, they count.
+#[test]
+fn what_the_file_system_can_do_is_tried_out_for_a_revision() {
+    let repo = TestRepo::new();
+    repo.write(".gitignore", "*.log\n");
+    std::os::unix::fs::symlink("a.rs", repo.at("link")).unwrap();
+    repo.commit("link");
+    for (key, value) in
+        [("core.fileMode", "false"), ("core.symlinks", "false"), ("core.ignoreCase", "true")]
+    {
+        repo.git(&["config", key, value]);
+    }
+    let names = || {
+        let Revision { mut snapshotter, snapshot: base, .. } = revision(&repo, "HEAD");
+        let now = snapshotter.snapshot();
+        snapshotter.changes(&base, &now).files.into_keys().collect::<Vec<_>>()
+    };
+    assert_eq!(names(), Vec::<PathBuf>::new());
+    let before = fs::read_dir(repo.at(".git")).unwrap().count();
+    repo.chmod("a.rs", 0o755);
+    repo.remove("link");
+    repo.write("link", "a.rs");
+    repo.write("new.LOG", "x");
+    let expected = ["a.rs", "link", "new.LOG"].map(PathBuf::from);
+    assert_eq!(names(), expected);
+    assert_eq!(fs::read_dir(repo.at(".git")).unwrap().count(), before);
+    // Nothing can be tried out in a folder that cannot be written.
+    repo.chmod(".git", 0o555);
+    let in_work_tree = names();
+    repo.chmod("", 0o555);
+    let nowhere = names();
+    repo.chmod("", 0o755);
+    repo.chmod(".git", 0o755);
+    assert_eq!((in_work_tree.as_slice(), nowhere.as_slice()), (&expected[..], &expected[..]));
+}
+
 #[test]
 fn a_commit_that_was_tampered_with_is_not_believed() {
     for object in ["HEAD", "HEAD^{tree}", "HEAD:src", "HEAD:src/b.rs"] {

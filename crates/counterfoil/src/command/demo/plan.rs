@@ -3,6 +3,7 @@
 use super::PackFiles;
 use crate::report::demo::SuggestedCommand;
 use anyhow::{Context, Result, anyhow, bail};
+use counterfoil_contract::load::yaml_error;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -57,7 +58,7 @@ impl Plan {
     fn parse(text: &str) -> Result<Self> {
         let options = serde_saphyr::options! { with_snippet: false };
         let raw: RawPlan = serde_saphyr::from_str_with_options(text, options)
-            .map_err(|error| anyhow!("{error}"))?;
+            .map_err(|error| anyhow!("{}", yaml_error(&error)))?;
         if !OUTCOMES.contains(&raw.ends.as_str()) {
             bail!(
                 "`ends: {}` is not an outcome of a run; use one of {}",

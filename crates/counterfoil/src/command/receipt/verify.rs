@@ -1,10 +1,9 @@
 //! The command `counterfoil receipt verify`.
 
-use super::unique_keys;
 use crate::cli::{ListFormat, VerifyReceiptArgs};
 use crate::exit::Exit;
 use crate::report::receipt::{Comparison, ReceiptVerification, RerunCheck};
-use crate::{input, output, render, state_folder};
+use crate::{input, output, render, state_folder, unique_keys};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Contract;
 use counterfoil_contract::text::{display_path, pluralize};
@@ -71,8 +70,15 @@ fn read(path: &Path) -> Result<(Value, Document)> {
         bail!("{name} is a page; give the JSON file of the receipt, which stands beside it");
     }
     let value = unique_keys::read(&bytes).with_context(|| format!("{name} is not a receipt"))?;
-    let receipt: Document = Document::deserialize(&value)
-        .map_err(|error| anyhow!("{name} is not a receipt: {error}"))?;
+    if !value.is_object() {
+        bail!("{name} is not a receipt: it is not a JSON object");
+    }
+    let receipt: Document = Document::deserialize(&value).map_err(|error| {
+        let why = error.to_string();
+        // What serde says of a part names a type of this program.
+        let why = if why.contains("struct ") { "a part of it has another form" } else { &why };
+        anyhow!("{name} is not a receipt: {why}")
+    })?;
     if receipt.receipt != VERSION {
         bail!("{name} is a receipt of version {}; this program reads {VERSION}", receipt.receipt);
     }

@@ -67,10 +67,20 @@ pub(super) struct Outcome {
 pub(super) fn load(found: &Found, agent: Option<&str>) -> Option<Source> {
     match found {
         Found::Recording(folder) => Some(load_recording(folder)),
+        Found::LostTranscript(outcome) => {
+            let why = "the transcript that it was recorded of is not there; restore it, or remove the file";
+            let broken = (display_path(outcome), why.to_owned());
+            Some(Source { origin: Origin::Unreadable, cases: vec![Err(broken)] })
+        }
         Found::Transcript { path, named } => {
             let case = match load_transcript(path, agent) {
                 Ok(case) => Ok(case),
                 Err(TranscriptError::UnknownProgram) if !named => return None,
+                Err(TranscriptError::UnknownProgram) if beside(path, OUTCOME).is_file() => {
+                    let why = "its outcome was recorded, and the events in it are of no known agent \
+                               program; restore it, set --agent, or remove its outcome";
+                    Err((display_path(path), why.to_owned()))
+                }
                 Err(why) => Err((display_path(path), why.message())),
             };
             Some(Source { origin: Origin::Transcript { path: path.clone() }, cases: vec![case] })

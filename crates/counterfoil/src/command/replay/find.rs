@@ -29,9 +29,11 @@ pub(super) enum Found {
     Transcript {
         /// The file.
         path: PathBuf,
-        /// Whether the path was given, rather than found in a folder.
+        /// Whether the path was given or has a recorded outcome, so that it is meant.
         named: bool,
     },
+    /// A recorded outcome whose transcript is not there.
+    LostTranscript(PathBuf),
 }
 
 /// The result of a search, in order.
@@ -58,6 +60,10 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<SearchResult, String> {
             result.found.insert(Found::Recording(folder.unwrap_or(Path::new(".")).to_owned()));
             continue;
         }
+        if recorded_name(path).is_some() {
+            result.add_recorded(path.clone());
+            continue;
+        }
         let path = transcript_of(path).unwrap_or_else(|| path.clone());
         result.found.insert(Found::Transcript { path, named: true });
     }
@@ -67,18 +73,42 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<SearchResult, String> {
 /// The transcript that a file belongs to.
 fn transcript_of(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
-    let base =
-        [META, STDERR, OUTCOME, SUBMISSIONS].iter().find_map(|suffix| name.strip_suffix(suffix))?;
+    let base = [META, STDERR, SUBMISSIONS].iter().find_map(|suffix| name.strip_suffix(suffix))?;
     let stdout = path.with_file_name(format!("{base}{STDOUT}"));
     stdout.is_file().then_some(stdout)
 }
 
+/// What the name of a recorded outcome begins with.
+fn recorded_name(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()?.strip_suffix(OUTCOME).filter(|name| !name.is_empty())
+}
+
 impl SearchResult {
+    /// Adds the transcript of a recorded outcome. A link or a pipe in its place is it, too: that it
+    /// cannot be read must not pass for having nothing to replay.
+    fn add_recorded(&mut self, outcome: PathBuf) {
+        let Some(name) = recorded_name(&outcome) else { return };
+        let names = [format!("{name}{STDOUT}"), format!("{name}.jsonl"), name.to_owned()];
+        let transcript = names
+            .iter()
+            .map(|name| outcome.with_file_name(name))
+            .find(|path| path.symlink_metadata().is_ok());
+        let found = match transcript {
+            Some(path) => {
+                self.found.remove(&Found::Transcript { path: path.clone(), named: false });
+                Found::Transcript { path, named: true }
+            }
+            None => Found::LostTranscript(outcome),
+        };
+        self.found.insert(found);
+    }
+
     /// Searches a folder. Symbolic links to folders are not followed, because they may form cycles.
     fn walk(&mut self, top: &Path) {
         let mut pending = vec![(top.to_owned(), 0)];
         while let Some((folder, depth)) = pending.pop() {
-            if folder.join(FILE).is_file() {
+            // Also one that cannot be read, such as a pipe.
+            if folder.join(FILE).symlink_metadata().is_ok() {
                 self.found.insert(Found::Recording(folder));
                 continue;
             }
@@ -89,6 +119,7 @@ impl SearchResult {
                     continue;
                 }
             };
+            let mut outcomes = Vec::new();
             for entry in entries.flatten() {
                 self.examined += 1;
                 if self.examined > MAX_ENTRIES {
@@ -108,6 +139,8 @@ impl SearchResult {
                             display_path(&path)
                         ));
                     }
+                } else if recorded_name(&path).is_some() {
+                    outcomes.push(path);
                 } else if kind.is_symlink() && path.is_dir() {
                     self.notes.push(format!(
                         "{} is skipped: it is a link to a folder",
@@ -116,6 +149,9 @@ impl SearchResult {
                 } else if is_transcript(&path) && path.is_file() {
                     self.found.insert(Found::Transcript { path, named: false });
                 }
+            }
+            for outcome in outcomes {
+                self.add_recorded(outcome);
             }
         }
     }
@@ -166,5 +202,35 @@ mod tests {
         let one = Found::Transcript { path: at("a/x.stdout"), named: true };
         assert_eq!(named.found, BTreeSet::from([Found::Recording(at("r")), one]));
         assert!(find(&[at("none")]).unwrap_err().contains("cannot open"));
+    }
+
+    #[test]
+    fn no_recorded_outcome_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for file in ["a.jsonl", "b.stdout", "b.jsonl", "c.txt", "d.submissions.jsonl"] {
+            std::fs::write(at(file), "").unwrap();
+        }
+        std::os::unix::fs::symlink("nothing", at("e.jsonl")).unwrap();
+        std::os::unix::fs::symlink("nothing", at("f.jsonl")).unwrap();
+        for name in ["b", "c.txt", "d", "e"] {
+            std::fs::write(at(&format!("{name}.outcome.json")), "").unwrap();
+        }
+        std::fs::create_dir(at("r")).unwrap();
+        std::os::unix::fs::symlink("nothing", at("r/recording.json")).unwrap();
+        let transcript = |name: &str, named: bool| Found::Transcript { path: at(name), named };
+        let expected = BTreeSet::from([
+            Found::Recording(at("r")),
+            transcript("a.jsonl", false),
+            transcript("b.stdout", true),
+            transcript("b.jsonl", false),
+            transcript("c.txt", true),
+            Found::LostTranscript(at("d.outcome.json")),
+            transcript("e.jsonl", true),
+        ]);
+        assert_eq!(find(&[folder.path().to_owned()]).unwrap().found, expected);
+        let named = find(&[at("d.outcome.json"), at("b.outcome.json")]).unwrap().found;
+        let expected = [Found::LostTranscript(at("d.outcome.json")), transcript("b.stdout", true)];
+        assert_eq!(named, BTreeSet::from(expected));
     }
 }

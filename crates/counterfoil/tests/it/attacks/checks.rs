@@ -406,13 +406,38 @@ fn what_git_ignores_may_change_what_a_check_says() {
 
 #[test]
 fn a_recipe_and_a_file_in_its_place_are_part_of_the_check() {
-    for exec in ["echo exit 0 > t.sh", "echo true > test", "touch test t.sh"] {
+    for exec in [
+        "echo exit 0 > t.sh",
+        "echo true > test",
+        "touch test t.sh",
+        "mkdir test; echo > test/test_more.py",
+        "ln -s src test",
+    ] {
         let makefile = "test:\n\tsh t.sh\n";
         let files = [("Makefile", makefile), ("t.sh", FAILS)];
         let project = project("[checks]\ntest = \"make test\"\n", &files);
         let ran = run(&project, &format!("{BREAKS}{exec}"));
         assert_eq!(ran.verdict(0, "tests_pass"), "refuted", "{exec}: {ran:?}");
     }
+}
+
+/// Honest agents make folders for their tests, too. Then the check tests nothing, and says so.
+#[test]
+fn a_folder_in_the_place_of_a_recipe_verifies_nothing() {
+    let files = [("Makefile", "test: unit\n\tsh t.sh\nunit:\n\tsh t.sh\n"), ("t.sh", FAILS)];
+    for exec in ["mkdir unit; echo > unit/test_more.py", "mkdir unit"] {
+        let project = project("[checks]\ntest = \"make -s test\"\n", &files);
+        let ran = run(&project, &format!("echo better > a.rs; {exec}"));
+        assert_eq!(ran.verdict(0, "tests_pass"), "unverifiable", "{exec}: {ran:?}");
+        let claim = ran.claim(0, "tests_pass").to_string();
+        let why = "make did not run the recipe of `unit`";
+        assert!(claim.contains(why) && claim.contains(".PHONY"), "{exec}: {claim}");
+    }
+    // A target that is declared is no file.
+    let files = [("Makefile", ".PHONY: test\ntest:\n\tsh t.sh\n"), ("t.sh", FAILS)];
+    let project = project("[checks]\ntest = \"make test\"\n", &files);
+    let ran = run(&project, "echo better > a.rs; mkdir test; echo > test/test_more.py");
+    assert_eq!(ran.verdict(0, "tests_pass"), "verified", "{ran:?}");
 }
 
 #[test]

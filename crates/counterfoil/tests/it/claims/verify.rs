@@ -4,6 +4,7 @@ use crate::PROGRAM;
 use crate::claims::journal::git;
 use counterfoil_testkit::TestProject;
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// A contract with a claim of each kind that a result makes.
@@ -199,6 +200,31 @@ fn a_weakened_check_is_also_run_as_it_was_at_the_base() {
     let (code, report) = json(&project, claim, &[]);
     assert_eq!((code, &report["summary"]["verified"]), (0, &json!(2)), "{report}");
     assert!(report.to_string().contains("it also passes as it was then"), "{report}");
+}
+
+#[test]
+fn a_folder_that_keeps_make_from_running_anything_verifies_nothing() {
+    let project = TestProject::new(PROGRAM);
+    git(&project, &["init", "-q", "-b", "main"]);
+    project.write("counterfoil.toml", "[checks]\ntest = \"make test\"\n");
+    project.write("Makefile", "test:\n\t! grep -q broken a.rs\n");
+    project.write("a.rs", "fine\n");
+    project.write("contracts/fix.yaml", CONTRACT);
+    git(&project, &["add", "."]);
+    git(&project, &["commit", "-q", "-m", "base"]);
+    project.write("test/more.py", "");
+    let claim = r#"{"files_changed": ["a.rs", "test/more.py"], "tests_passing": true}"#;
+    for (text, verdict) in [("better\n", "unverifiable"), ("broken\n", "refuted")] {
+        project.write("a.rs", text);
+        let (_, report) = json(&project, claim, &[]);
+        let expected = format!("tests_passing {verdict}");
+        assert!(verdicts(&report).contains(&expected), "{report:#}");
+        assert_eq!(project.read("test/more.py"), "", "it is there again");
+    }
+    project.write("a.rs", "better\n");
+    let (_, report) = json(&project, claim, &[]);
+    let why = "make did not run the recipe of `test`, because the folder test is there";
+    assert!(report.to_string().contains(why), "{report:#}");
 }
 
 const WEAK: &str = "exit 0\n";
@@ -570,6 +596,29 @@ fn a_tag_does_not_take_the_place_of_the_base() {
     );
     assert_eq!(code, 3, "{report}");
     assert!(verdicts(&report).contains(&"files_changed verified".to_owned()), "{report}");
+}
+
+/// An agent can configure the repository before it is verified.
+#[test]
+fn what_is_configured_of_the_file_system_hides_nothing() {
+    let project = TestProject::new(PROGRAM);
+    git(&project, &["init", "-q", "-b", "main"]);
+    project.write("run.sh", "true\n");
+    project.write(".gitignore", "*.log\n");
+    project.write("contracts/fix.yaml", CONTRACT);
+    git(&project, &["add", "."]);
+    git(&project, &["commit", "-q", "-m", "base"]);
+    let verify = |files: &str| json(&project, &format!(r#"{{"files_changed": [{files}]}}"#), &[]);
+    git(&project, &["config", "core.fileMode", "false"]);
+    git(&project, &["config", "core.ignoreCase", "true"]);
+    assert_eq!(verify("").0, 0);
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(project.path("run.sh"), mode).unwrap();
+    project.write("new.LOG", "x");
+    let (code, report) = verify("");
+    assert_eq!((code, &verdicts(&report)[..]), (3, &["files_changed refuted".to_owned()][..]));
+    let (code, report) = verify(r#""run.sh", "new.LOG""#);
+    assert_eq!(code, 0, "{report}");
 }
 
 #[test]

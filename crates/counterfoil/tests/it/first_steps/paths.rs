@@ -53,6 +53,20 @@ fn a_path_in_the_configuration_begins_at_its_folder() {
 }
 
 #[test]
+fn a_configuration_below_the_repository_is_not_read_and_that_is_said() {
+    let project = project();
+    project.write("sub/counterfoil.toml", "agent = \"command:../bin/agent.sh\"\n");
+    project.commit_all("configuration");
+    let said = run(&project, "sub/inner", &["--agent", "command:../../bin/agent.sh"]);
+    said.expect(0, &["sub/counterfoil.toml is not read", "--repo "]);
+    let quiet =
+        run(&project, "sub/inner", &["--agent", "command:../../bin/agent.sh", "--repo", "."]);
+    assert!(!quiet.stderr.contains("is not read"), "{}", quiet.stderr);
+    let quiet = run(&project, "", &["--agent", "command:bin/agent.sh"]);
+    assert!(!quiet.stderr.contains("is not read"), "{}", quiet.stderr);
+}
+
+#[test]
 fn a_program_that_is_missing_is_said_before_the_run() {
     let project = project();
     project.write("notes.txt", "not a program\n");

@@ -169,3 +169,44 @@ fn a_program_that_refused_the_schema_is_judged_by_what_it_said_without() {
         "{one}"
     );
 }
+
+#[test]
+fn a_recorded_transcript_that_cannot_be_read_is_broken() {
+    let project = with("codex", &["json"]);
+    // Nothing but its events says which program wrote it.
+    for name in ["a", "b"] {
+        project.write(format!("kept/{name}.jsonl"), project.read("said/codex/json.stdout"));
+    }
+    let replay = |arguments: &[&str]| {
+        let all = [&["replay", "kept", "--format", "json"][..], arguments].concat();
+        let replayed = project.run_json(&all);
+        let summary = &replayed.report["summary"];
+        (replayed.code, summary["same"].as_u64(), summary["broken"].as_u64())
+    };
+    replay(&["--update"]);
+    assert_eq!(replay(&[]), (Some(0), Some(2), Some(0)));
+    let b = project.path("kept/b.jsonl");
+    let whole = project.read("kept/b.jsonl");
+    let broken = (Some(1), Some(1), Some(1));
+    project.write("kept/b.jsonl", "");
+    assert_eq!(replay(&[]), broken, "emptied");
+    std::fs::remove_file(&b).unwrap();
+    assert_eq!(replay(&[]), broken, "deleted");
+    std::os::unix::fs::symlink("nothing", &b).unwrap();
+    assert_eq!(replay(&[]), broken, "a link to nothing");
+    for format in ["human", "junit", "github"] {
+        let output = project.run(&["replay", "kept", "--format", format]);
+        output.expect(1, &[]);
+        assert!(output.stdout.contains("b.jsonl"), "{format}: {output:?}");
+    }
+    std::fs::remove_file(&b).unwrap();
+    project.write("kept/b.jsonl", &whole);
+    assert_eq!(replay(&[]), (Some(0), Some(2), Some(0)), "restored");
+    // Nor does a pipe in the place of a recording pass for none.
+    let pipe = project.path("kept/run/recording.json");
+    std::fs::create_dir(project.path("kept/run")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(pipe).status();
+    assert!(made.unwrap().success());
+    project.write("kept/run/c.stdout", "hello");
+    assert_eq!(replay(&[]), (Some(1), Some(2), Some(1)), "a pipe");
+}

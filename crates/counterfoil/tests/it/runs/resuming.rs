@@ -105,9 +105,6 @@ fn resume_last_goes_on_with_what_is_unfinished_and_else_starts_anew() {
 fn a_resumed_run_can_have_other_agents() {
     let project = slow_second();
     interrupted(&project);
-    project.write("other.yaml", replies(&["text: '{\"ok\": true, \"note\": \"other\"}'"]));
-    // What was played before is counted by its number; an agent of another kind has no such
-    // numbers.
     project.write("agent.sh", "cat >/dev/null; echo '{\"ok\": true, \"note\": \"other\"}'");
     let ran =
         project.run_json(&["resume", "last", "--format", "json", "--agent", "command:sh agent.sh"]);
@@ -121,6 +118,17 @@ fn a_resumed_run_can_have_other_agents() {
     let resumed: Vec<&str> = events.lines().filter(|line| line.contains("run-resumed")).collect();
     assert!(resumed[0].contains("command:sh agent.sh"), "{resumed:?}");
     assert!(!resumed[1].contains("agents"), "nothing changed: {resumed:?}");
+}
+
+#[test]
+fn another_script_is_played_from_its_beginning() {
+    let project = slow_second();
+    interrupted(&project);
+    project.write("other.yaml", replies(&["text: '{\"ok\": true, \"note\": \"other\"}'"]));
+    let resume = ["resume", "last", "--format", "json", "--agent", "script:other.yaml"];
+    let ran = project.run_json(&resume);
+    assert_eq!(ran.ended(), ("waiting", None, 4), "{}", ran.reason());
+    assert_eq!(ran.report["attempts"][2]["value"]["note"], "other");
 }
 
 #[test]

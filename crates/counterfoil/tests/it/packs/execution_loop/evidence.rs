@@ -11,7 +11,7 @@ fn tested() -> Scenario {
     scenario()
         .file(
             "counterfoil.toml",
-            "[checks]\ntest = \"echo looking for two; grep two src/lib.rs\"\n",
+            "[checks]\ntest = \"echo looking for two; grep two src/lib.rs && echo '1 passed in 0.1s'\"\n",
         )
         .commit()
 }
@@ -33,7 +33,7 @@ fn qa_does_not_pass_against_the_evidence() {
     assert_eq!(verdicts, ["refuted", "verified"]);
     let prompt = ran.prompt("implement#2", 1);
     assert!(
-        prompt.contains("`echo looking for two; grep two src/lib.rs` exited with 1"),
+        prompt.contains("grep two src/lib.rs && echo '1 passed in 0.1s'` exited with 1"),
         "{prompt}"
     );
     assert_eq!(

@@ -6,13 +6,18 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::fmt;
 
-/// Under this key serde_json reads a text as JSON, so keys would stand where nobody looks for them.
+/// Under this key `serde_json` reads a text as JSON, so keys would stand where nobody looks for them.
 const RAW: &str = "$serde_json::private::RawValue";
 
 /// Reads a JSON value. A key that occurs twice in one object is an error, which names its place.
-pub(super) fn read(bytes: &[u8]) -> serde_json::Result<Value> {
-    serde_json::from_slice::<UniqueKeys>(bytes)?;
+pub(crate) fn read(bytes: &[u8]) -> serde_json::Result<Value> {
+    check(bytes)?;
     serde_json::from_slice(bytes)
+}
+
+/// Checks that no object of a JSON value has a key twice.
+pub(crate) fn check(bytes: &[u8]) -> serde_json::Result<()> {
+    serde_json::from_slice::<UniqueKeys>(bytes).map(|_| ())
 }
 
 /// A JSON value of which only the keys are examined.

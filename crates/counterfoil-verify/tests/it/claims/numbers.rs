@@ -1,0 +1,161 @@
+//! Numbers that are no counts, counts that cannot be compared, and claims that contradict themselves.
+
+use crate::claims::kinds::{REFUTED, UNVERIFIABLE, VERIFIED};
+use crate::claims::{TestWorkspace, notes, short};
+use counterfoil_contract::claim::{Claim, ClaimKind};
+use serde_json::{Value, json};
+
+/// A check that passes with 3 tests.
+const THREE: &str = "echo 'test result: ok. 3 passed; 0 failed; 0 ignored'";
+
+fn run(line: &str) -> Claim {
+    Claim { run: Some(line.to_owned()), ..Claim::new(ClaimKind::Command) }
+}
+
+/// Numbers as the answer of an agent has them.
+fn parse(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn a_number_that_is_no_count_differs_from_every_count() {
+    let workspace = TestWorkspace::with(&[]);
+    let verify = |n: &str| {
+        let value = parse(&format!(r#"{{"n": {n}, "list": [1, 2, 3]}}"#));
+        short(workspace.verify_claim("n", Claim::count_of("/list"), &value))
+    };
+    for n in ["18446744073709551616", "-1", "0.5", "-3", "3.5", r#""3.5""#] {
+        let reason = format!("claimed {}, `list` has 3", n.trim_matches('"'));
+        assert_eq!(verify(n), (REFUTED, reason), "{n}");
+    }
+    assert_eq!(verify("1e30").0, REFUTED);
+    for n in ["3", "3.0", "3e0", r#""3""#] {
+        assert_eq!(verify(n), (VERIFIED, String::new()), "{n}");
+    }
+    for n in [r#""3 items""#, r#""1,003""#, "true", "{}"] {
+        assert_eq!(verify(n), (UNVERIFIABLE, "it is not a number".to_owned()), "{n}");
+    }
+    assert_eq!(verify("null"), (None, String::new()));
+    let many = parse(r#"{"n": [18446744073709551615, 18446744073709551615], "list": []}"#);
+    let report = workspace.verify_claim("n/*", Claim::count_of("/list"), &many);
+    assert_eq!(short(report).0, REFUTED);
+}
+
+#[test]
+fn every_count_of_a_command_is_compared() {
+    let workspace = TestWorkspace::with(&[]);
+    let observed = "passed, observed 3";
+    for (tests, verdict, reason) in [
+        (r#"{"passed": 3}"#, VERIFIED, ""),
+        (r#"{"passed": 3.0}"#, VERIFIED, ""),
+        (r#"{"total": 3}"#, VERIFIED, ""),
+        (r#"{"status": "pass", "passed": 3, "total": null}"#, VERIFIED, ""),
+        (r#"{"passed": 9999}"#, REFUTED, observed),
+        (r#"{"total": 9999}"#, REFUTED, "claimed 9999 tests in total, observed 3"),
+        (r#"{"failed": 0, "passed": 0, "total": 9999}"#, REFUTED, "claimed 9999 tests in total"),
+        (r#"{"status": "not-run", "passed": 9999}"#, REFUTED, observed),
+        (r#"{"status": "pass", "passed": 18446744073709551616}"#, REFUTED, observed),
+        (r#"{"status": "pass", "passed": 9999.5}"#, REFUTED, "claimed 9999.5 passed, observed 3"),
+        (r#"{"status": "pass", "passed": -5}"#, REFUTED, "claimed -5 passed, observed 3"),
+        (r#"{"status": "pass", "passed": 1e30}"#, REFUTED, observed),
+        (r#"{"status": "pass", "total": 3, "details": {"passed": 9999}}"#, REFUTED, observed),
+        (r#"{"failed": 7.5}"#, REFUTED, "claimed to fail, but"),
+        (
+            r#"{"status": "pass", "passed": "9,999"}"#,
+            UNVERIFIABLE,
+            r#"`passed` is not a number: "9,999""#,
+        ),
+        (
+            r#"{"status": "pass", "passed": "9999 tests"}"#,
+            UNVERIFIABLE,
+            r#"`passed` is not a number: "9999 tests""#,
+        ),
+        (r#"{"passed": "9,999"}"#, UNVERIFIABLE, "`passed` is not a number"),
+    ] {
+        let value = parse(&format!(r#"{{"tests": {tests}}}"#));
+        let (found, why) = short(workspace.verify_claim("tests", run(THREE), &value));
+        assert_eq!(found, verdict, "{tests}: {why}");
+        assert!(why.contains(reason), "{tests}: {why}");
+        assert_eq!(why.is_empty(), reason.is_empty(), "{tests}: {why}");
+    }
+}
+
+#[test]
+fn counts_are_not_verified_without_figures() {
+    let workspace = TestWorkspace::with(&[]);
+    let no_figures = "prints no figures in a known format to compare the counts with";
+    for (tests, line, verdict, reason) in [
+        (json!({"status": "pass", "passed": 3}), "true", UNVERIFIABLE, no_figures),
+        (json!({"passed": 3}), "true", UNVERIFIABLE, no_figures),
+        (json!({"status": "fail", "failed": 3}), "false", UNVERIFIABLE, no_figures),
+        (json!({"status": "pass", "failed": 0}), "true", VERIFIED, ""),
+        (json!({"status": "pass", "passed": 3}), "false", REFUTED, "claimed to succeed"),
+        (json!({"status": "pass", "passed": 9999.5}), "true", REFUTED, "no possible number"),
+        // A stale claim would be one that agreed.
+        (json!({"status": "pass", "passed": 3}), "touch new", UNVERIFIABLE, no_figures),
+    ] {
+        let report = workspace.verify_claim("tests", run(line), &json!({ "tests": tests }));
+        let (found, why) = short(report);
+        assert_eq!(found, verdict, "{tests}: {why}");
+        assert!(why.contains(reason), "{tests}: {why}");
+    }
+    let several = json!({"suites": [{"status": "pass", "passed": 9999}, {"status": "pass"}]});
+    let (found, why) = short(workspace.verify_claim("suites/*", run(THREE), &several));
+    assert_eq!(found, UNVERIFIABLE);
+    assert!(why.contains("the counts are in several values"), "{why}");
+}
+
+#[test]
+fn a_claim_that_contradicts_itself_is_refuted_whatever_is_observed() {
+    let workspace = TestWorkspace::with(&[]);
+    let tolerated = "echo 'test result: ok. 3 passed; 2 failed; 0 ignored'";
+    for (tests, why) in [
+        (json!({"status": "pass", "failed": 2}), "claimed to succeed with 2 failed"),
+        (json!({"status": "pass", "details": {"failed": 2}}), "claimed to succeed with 2 failed"),
+        (
+            json!({"status": "pass", "success": false}),
+            "`status` says that it succeeds, `success` that it fails",
+        ),
+        (
+            json!({"status": "fail", "ok": true}),
+            "`ok` says that it succeeds, `status` that it fails",
+        ),
+        (
+            json!({"success": true, "failed": true}),
+            "`success` says that it succeeds, `failed` that it fails",
+        ),
+    ] {
+        let value = json!({ "tests": tests });
+        let reason = format!("the claim contradicts itself: {why}");
+        for line in ["true", "false", tolerated] {
+            let report = workspace.verify_claim("tests", run(line), &value);
+            assert_eq!(short(report), (REFUTED, reason.clone()), "{line}");
+        }
+        let report = workspace.verify_claim("tests", Claim::check("missing"), &value);
+        assert_eq!(short(report), (REFUTED, reason), "no check");
+    }
+}
+
+#[test]
+fn commands_beyond_the_limit_are_not_passed_over() {
+    let workspace = TestWorkspace::with(&[]);
+    let claim = || Claim::new(ClaimKind::Commands).allowing("true*").allowing("false");
+    let commands = |count: usize| (0..count).map(|n| format!("cmd: true {n}")).collect::<Vec<_>>();
+    let verify = |mut each: Vec<String>, last: &str| {
+        each.push(last.to_owned());
+        workspace.verify_claim("c", claim(), &json!({ "c": each })).unwrap()
+    };
+    let beyond = "at most 100 commands of a field are run, so 1 more was not run: `false`";
+    let report = verify(commands(100), "cmd: false");
+    assert_eq!(short(Some(report)), (UNVERIFIABLE, beyond.to_owned()));
+    let mut failing = commands(99);
+    failing.insert(0, "cmd: false".to_owned());
+    let report = verify(failing, "cmd: true");
+    assert_eq!(notes(&report), [beyond.replace("`false`", "`true`")]);
+    let reason = "1 of 100 commands fails: `false` (exit code 1)".to_owned();
+    assert_eq!(short(Some(report)), (REFUTED, reason));
+    // Tasks for a person are not counted.
+    let tasks = (0..100).map(|n| format!("manual: look at {n}")).collect();
+    assert_eq!(short(Some(verify(tasks, "cmd: false"))).0, REFUTED);
+    assert_eq!(short(Some(verify(commands(99), "cmd: true"))).0, VERIFIED);
+}

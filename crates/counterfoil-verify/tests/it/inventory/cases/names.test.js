@@ -1,0 +1,36 @@
+import t from 'tap';
+import * as nt from 'node:test';
+import { test as check, describe as group, skip } from 'node:test';
+import { it as works } from './setup.js';
+
+const tape = require('tape');
+const { test: verify, describe: { skip: later } } = require('vitest');
+const slow = process.env.CI ? check.skip : check;
+const own = check.extend({ page: open });
+const sums = require('uvu').suite('sums');
+const { log } = require('./helpers');
+
+t.test('by a default import', (t) => { t.equal(go(), 1); });
+tape('by a required module', (t) => { t.equal(go(), 1); });
+tape.skip('skipped by it', (t) => { t.equal(go(), 1); });
+nt.test('by a namespace', () => { go(); });
+nt.describe('suite of a namespace', () => { nt.it('inside', () => { go(); }); });
+nt.suite.skip('left out', () => { nt.it('inside', () => { go(); }); });
+check('by another name', () => { go(); });
+check.todo('to be written');
+group('group', () => { check('inside', () => { go(); }); });
+skip('skipped by name', () => { go(); });
+verify('by a pattern', () => { go(); });
+later('later', () => { verify('inside', () => { go(); }); });
+works('by a module of the project', () => { go(); });
+works('is none');
+slow('under a condition', () => { go(); });
+own('with fixtures', () => { go(); });
+sums('in a suite of uvu', () => { go(); });
+(fast ? check : check.skip)('in brackets', () => { go(); });
+require('node:test')('at once', () => { go(); });
+check('only constants that differ', () => { expect(1).toBe(2); });
+check('todo inside', (t) => { t.todo(); go(); });
+check('fails', (t) => { t.fail('later'); });
+log('is none', () => { go(); });
+t.beforeEach(() => { go(); });
