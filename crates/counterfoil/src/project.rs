@@ -113,7 +113,10 @@ pub(crate) fn contract(
     if is_unknown && let Some(all) = with_own_contracts(folders, config_folder) {
         return input::contract(id, &all);
     }
-    found
+    found.map_err(|error| match config_folder {
+        Some(_) => error,
+        None => with_folder(error, id, folders, Path::new(""), " without a counterfoil.toml"),
+    })
 }
 
 /// A contract as [`contract`] finds it for the project around the current folder.
@@ -124,23 +127,34 @@ pub(crate) fn contract_here(id: &str, folders: &[PathBuf]) -> Result<Arc<Contrac
 /// A contract as [`input::contract`] finds it, which does not look into the project. If the project
 /// has the contract, the error says how to name its folder.
 pub(crate) fn named_contract(id: &str, folders: &[PathBuf]) -> Result<Arc<Contract>> {
-    input::contract(id, folders).map_err(|error| {
-        let home = current_config_folder();
-        let own = home.as_deref().and_then(contracts_folder);
-        let message = error.downcast_ref::<NotFound>().map(|error| error.message.clone());
-        let (Some(message), Some(own)) = (message, own) else { return error };
-        let files = own_contracts(folders, home.as_deref()).unwrap_or_default();
-        let name = id.split_once('@').map_or(id, |(name, _)| name);
-        if !files.iter().any(|file| file.id().as_deref() == Some(name)) {
-            return error;
-        }
-        let folder = shell::quote(&own.to_string_lossy());
-        let hint = format!(
-            "the project has it in {}, which this command does not search: name it with --contracts {folder}",
-            display_path(&own)
-        );
-        anyhow::Error::new(NotFound { message, hint: Some(hint) })
+    input::contract(id, folders).map_err(|error| match current_config_folder() {
+        Some(home) => with_folder(error, id, folders, &home, ""),
+        None => error,
     })
+}
+
+/// The error that a contract is unknown, with the folder of the project that has it, if it does.
+/// `without` says why that folder was not searched.
+fn with_folder(
+    error: anyhow::Error,
+    id: &str,
+    folders: &[PathBuf],
+    home: &Path,
+    without: &str,
+) -> anyhow::Error {
+    let message = error.downcast_ref::<NotFound>().map(|error| error.message.clone());
+    let (Some(message), Some(own)) = (message, contracts_folder(home)) else { return error };
+    let files = own_contracts(folders, Some(home)).unwrap_or_default();
+    let name = id.split_once('@').map_or(id, |(name, _)| name);
+    if !files.iter().any(|file| file.id().as_deref() == Some(name)) {
+        return error;
+    }
+    let folder = shell::quote(&own.to_string_lossy());
+    let hint = format!(
+        "the project has it in {}, which this command does not search{without}: name it with --contracts {folder}",
+        display_path(&own)
+    );
+    anyhow::Error::new(NotFound { message, hint: Some(hint) })
 }
 
 /// The given folders and that with the project's own contracts. None if there is none, or if they

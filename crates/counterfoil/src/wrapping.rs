@@ -14,10 +14,11 @@ pub(crate) fn messages(text: &str, width: usize) -> String {
         if content.width() <= width || content.contains('\u{1b}') || is_command(content) {
             return line.to_owned();
         }
-        let indentation = content.len() - content.trim_start().len();
-        let further = " ".repeat(indentation + 2);
-        let options = between_words(width).subsequent_indent(&further);
-        textwrap::fill(content, options) + &line[content.len()..]
+        let words = content.trim_start();
+        let indentation = &content[..content.len() - words.len()];
+        let further = format!("{indentation}  ");
+        let options = between_words(width).initial_indent(indentation).subsequent_indent(&further);
+        textwrap::fill(words, options) + &line[content.len()..]
     };
     text.split_inclusive('\n').map(wrapped).collect()
 }
@@ -61,8 +62,9 @@ fn between_words<'a>(width: usize) -> Options<'a> {
 /// Whether a line is a command, alone or after a label ("details: counterfoil show …").
 fn is_command(line: &str) -> bool {
     let line = line.trim_start();
+    let is_label = |c: char| c.is_ascii_lowercase() || matches!(c, ' ' | '-');
     let command = match line.split_once(": ") {
-        Some((label, rest)) if label.chars().all(|c| c.is_ascii_lowercase() || c == ' ') => rest,
+        Some((label, rest)) if label.chars().all(is_label) => rest.trim_start(),
         _ => line,
     };
     let program = command.split(' ').next().unwrap_or_default();
@@ -106,6 +108,15 @@ mod tests {
                 "details: counterfoil show 01a1f0ee --state /tmp/a\n  git -C /tmp/a/b/c/d restore -p x y\n",
                 "details: counterfoil show 01a1f0ee --state /tmp/a\n  git -C /tmp/a/b/c/d restore -p x y\n",
             ),
+            (
+                "try:   counterfoil run flow.yaml --task TEXT\n",
+                "try:   counterfoil run flow.yaml --task TEXT\n",
+            ),
+            (
+                "  output: /a/path/that/is/longer/than/a/line\n",
+                "  output:\n    /a/path/that/is/longer/than/a/line\n",
+            ),
+            ("  /a/path/that/is/longer/than/a/line\n", "  /a/path/that/is/longer/than/a/line\n"),
             ("a `never closed\n", "a `never closed\n"),
         ] {
             assert_eq!(messages(text, 30), expected);

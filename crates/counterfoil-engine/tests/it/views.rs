@@ -88,7 +88,7 @@ async fn a_run_that_nobody_drives_can_be_resumed() {
         assert!(Instant::now() < until, "the run is still driven");
         std::thread::sleep(Duration::from_millis(5));
     }
-    assert_eq!(engine.report(&run).unwrap().outcome, "cancelled");
+    assert_eq!(engine.report(&run).unwrap().outcome, "interrupted");
     let (_sender, stop) = watch::channel(StopRequest::None);
     let options = ResumeOptions::default();
     let resumed = engine.resume(&run, &options, Arc::new(NoopObserver), stop);

@@ -195,7 +195,7 @@ fn ask(paths: &[String], answers: &mut impl BufRead) -> Result<BTreeSet<String>>
     output::write_stderr(&format!("fields of the example: {}\n", join_limited(paths, MAX_FIELDS)));
     let mut tries = 1;
     loop {
-        output::write_stderr("Which of them may be missing? (names with commas, or nothing) ");
+        output::write_stderr("Which of them may be missing? (names with commas; Enter for none) ");
         let mut answer = String::new();
         let read = answers.by_ref().take(MAX_ANSWER_BYTES).read_line(&mut answer);
         if read.context("cannot read the answer")? == 0 {

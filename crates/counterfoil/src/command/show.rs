@@ -260,8 +260,9 @@ fn show_step(engine: &Engine, report: &RunReport, step: &str, args: &ShowArgs) -
         return Ok(Exit::Success);
     }
     if args.prompt {
+        let replies: Vec<_> = step.attempts.iter().flat_map(|attempt| &attempt.replies).collect();
         let mut text = String::new();
-        for reply in step.attempts.iter().flat_map(|attempt| &attempt.replies) {
+        for (at, reply) in replies.iter().enumerate() {
             let read = |location: &String| files.read(location, None);
             let locations = prompt_locations(&reply.transcript);
             let prompt = locations
@@ -270,6 +271,10 @@ fn show_step(engine: &Engine, report: &RunReport, step: &str, args: &ShowArgs) -
                 .reduce(Result::or)
                 .unwrap_or_else(|| Err("it was not kept".to_owned()))
                 .map_err(|why| anyhow!("cannot read the prompt of {}: {why}", step.path))?;
+            if replies.len() > 1 {
+                let blank = if at == 0 { "" } else { "\n" };
+                text += &format!("{blank}== prompt {} of {} ==\n\n", at + 1, replies.len());
+            }
             text += &String::from_utf8_lossy(&prompt);
             if !text.ends_with('\n') {
                 text.push('\n');

@@ -263,10 +263,16 @@ fn add_project_settings(
     // A project that has some was asked before, or knows what it wants.
     if config.verify.checks.is_empty() {
         let proposed = checks::propose(&survey.build_files, &survey.taken_names);
-        for check in proposed.checks {
-            edit.add_toml(&["checks", check.name], literal!(check.run))?;
+        for check in &proposed.checks {
+            edit.add_toml(&["checks", check.name], literal!(&check.run))?;
         }
         notes.extend(proposed.notes);
+        if !proposed.checks.iter().any(|check| check.name == "test") {
+            notes.push(format!(
+                "no command that runs the tests was found; if the project has one, name it in {FILE}: \
+                 [checks] test = \"COMMAND\""
+            ));
+        }
     }
     add_bindings(survey, &config, bindings, edit, notes)
 }

@@ -73,6 +73,15 @@ fn a_command_that_does_not_search_the_project_says_how_to_name_its_folder() {
 }
 
 #[test]
+fn without_a_configuration_the_folder_has_to_be_named_and_that_is_said() {
+    let project = project();
+    std::fs::remove_file(project.path("counterfoil.toml")).unwrap();
+    let says = ["no contract is called 'acme/gate'", "name it with --contracts contracts"];
+    project.run(&["check", "good.txt", "--contract", "acme/gate"]).expect(2, &says);
+    project.run(&["contract", "show", "acme/gate"]).expect(2, &says);
+}
+
+#[test]
 fn a_link_to_nothing_is_in_nobodys_way() {
     let project = project();
     let link = |target: &str, name: &str| {
