@@ -29,7 +29,9 @@ pub use enclosure::{Enclosure, enclosure};
 pub use interactive::{Exchange, InteractiveChild};
 pub use launch::SpawnError;
 pub use output_files::output_files;
-pub use platform::{ProcessLife, boot_id, process_life, process_namespace, program_name};
+pub use platform::{
+    ProcessLife, boot_id, is_without_modes, process_life, process_namespace, program_name,
+};
 pub use timeout::{InvalidTimeout, parse_timeout};
 pub use unended::could_not_be_ended;
 pub use watchdog::{own_marker, start_watchdog, watch, watch_with};

@@ -1,6 +1,6 @@
-//! What depends on the operating system: the process table, the marks that descendants inherit, and
-//! the files and pipes of this process. Both systems have the same functions; everything else in this
-//! crate is written against them.
+//! What depends on the operating system: the process table, the marks that descendants inherit, the
+//! files and pipes of this process, and the kinds of file systems. Both systems have the same
+//! functions; everything else is written against them.
 //!
 //! What macOS uses is compiled for the tests on Linux too, and tested there: the crate that it reads
 //! processes with offers the same on both systems.

@@ -1,8 +1,10 @@
-//! Linux: `/proc`, control groups, adopted orphans, pidfds and a tag in the resource limits.
+//! Linux: `/proc`, control groups, adopted orphans, pidfds, a tag in the resource limits and the
+//! kinds of file systems.
 
 mod ancestors;
 mod cgroup;
 mod descendants;
+mod file_system;
 mod orphans;
 mod output_files;
 mod rlimit_tag;
@@ -10,6 +12,7 @@ mod table;
 
 pub(crate) use ancestors::enclosing_ancestor;
 pub(crate) use descendants::ProcessSet;
+pub use file_system::is_without_modes;
 pub(crate) use output_files::files_of;
 pub(crate) use rlimit_tag::tag_this_process;
 

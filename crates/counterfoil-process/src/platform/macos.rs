@@ -21,7 +21,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use sysinfo::{ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, UpdateKind};
 
@@ -186,6 +186,11 @@ fn path_of(file: BorrowedFd<'_>) -> Option<PathBuf> {
 #[cfg(not(target_vendor = "apple"))]
 fn path_of(_: BorrowedFd<'_>) -> Option<PathBuf> {
     None
+}
+
+/// The kind of a file system is not looked at here, so none is known to have no executable bits.
+pub fn is_without_modes(_folder: &Path) -> bool {
+    false
 }
 
 /// What is known about a process; `None` if it does not exist or is hidden.

@@ -7,7 +7,7 @@ mod handlers;
 pub(super) use contexts::{Contexts, is_function, property};
 
 use super::constant::{Conditions, Truth};
-use super::parse::{Language, children, is_comment, node_bytes, node_text};
+use super::parse::{Language, arguments_of, is_comment, node_bytes, node_text};
 use super::tokens;
 use tree_sitter::Node;
 
@@ -113,14 +113,9 @@ impl<'s> Reader<'_, 's> {
 
     /// An assertion that is a call, whose first arguments are not part of it.
     fn call(&self, node: Node<'_>, name: &str, ignored: usize) -> Kind {
-        let arguments: Vec<Node<'_>> = node
-            .child_by_field_name("arguments")
-            .map(children)
-            .unwrap_or_default()
+        let arguments: Vec<Node<'_>> = arguments_of(node)
             .into_iter()
-            .filter(|child| {
-                child.is_named() && !is_comment(*child) && child.kind() != "keyword_argument"
-            })
+            .filter(|child| !is_comment(*child) && child.kind() != "keyword_argument")
             .skip(ignored)
             .collect();
         let lower = name.to_ascii_lowercase();

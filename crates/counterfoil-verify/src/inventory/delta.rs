@@ -1,22 +1,20 @@
 //! Compares tests before and after a step: added, removed, skipped, emptied, moved and renamed
 //! tests.
 
+mod pairing;
+mod switches;
+
 use super::body::Body;
-use super::changes::{
-    IneffectiveTest, SelectionChange, TestDelta, TestName, TestPair, WeakenedTest,
-};
+use super::changes::{IneffectiveTest, SelectionChange, TestDelta, TestName, WeakenedTest};
 use super::parse::{Deadline, Language, ParseFailure};
-use super::source::Switch;
 use super::{Inventory, Test, TestState, read, selection};
 use counterfoil_contract::text::{display_path, escape_control, join_limited, pluralize};
 use memchr::memmem;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
-use std::hash::Hash;
+use pairing::pair;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-
-/// The maximum number of tokens that are compared to find tests that were renamed and edited.
-const MAX_COMPARED_TOKENS: usize = 20_000_000;
+use switches::Switches;
 
 /// The maximum number of tests that are searched by name in a file with a syntax error.
 const MAX_NAME_SEARCHES: usize = 200;
@@ -63,13 +61,6 @@ impl LocatedTest {
     }
 }
 
-/// The switches before and after the step, with their files.
-#[derive(Default)]
-struct Switches {
-    before: Vec<Switch>,
-    after: Vec<(PathBuf, Switch)>,
-}
-
 #[derive(Default)]
 struct Comparison {
     delta: TestDelta,
@@ -84,82 +75,6 @@ struct Comparison {
 }
 
 impl Comparison {
-    /// Compares the settings of a test runner.
-    fn settings(&mut self, path: &Path, before: &[u8], after: &[u8], deadline: Deadline) {
-        let old = selection::read(path, before, deadline);
-        let new = selection::read(path, after, deadline);
-        match (old, new) {
-            (Ok(old), Ok(mut new)) => {
-                selection::keep_known(path, before, &mut new);
-                self.compare_switches(path, old, new);
-            }
-            // Without what was before, it cannot be told what the step changed.
-            (_, Err(problem)) | (Err(problem), _) => {
-                self.delta.is_incomplete = true;
-                self.delta.notes.push(format!(
-                    "{}: it cannot be told which tests it selects: {problem}",
-                    display_path(path)
-                ));
-            }
-        }
-    }
-
-    fn compare_switches(&mut self, path: &Path, old: Vec<Switch>, new: Vec<Switch>) {
-        if old.is_empty() && new.is_empty() {
-            return;
-        }
-        let folder = path.parent().unwrap_or(path).to_owned();
-        let switches = self.switches.entry(folder).or_default();
-        switches.before.extend(old);
-        switches.after.extend(new.into_iter().map(|switch| (path.to_owned(), switch)));
-    }
-
-    /// Reports switches that are new in their folder.
-    fn report_switches(&mut self) {
-        for Switches { before, after } in std::mem::take(&mut self.switches).into_values() {
-            let mut known: HashMap<String, usize> = HashMap::new();
-            let mut selected: HashMap<String, BTreeSet<String>> = HashMap::new();
-            for switch in before {
-                selected.extend(switch.selects);
-                *known.entry(switch.key).or_default() += 1;
-            }
-            for (file, switch) in after {
-                let selects_more = switch.selects.as_ref().is_some_and(|(name, now)| {
-                    selected.get(name).map_or(switch.is_usual, |before| before.is_subset(now))
-                });
-                let folder = file.parent().unwrap_or(Path::new(""));
-                let is_created = |name: &PathBuf| self.created.contains(&folder.join(name));
-                // Where the settings were there before, tests may have run without the manifest.
-                let is_new = switch.about.iter().any(is_created)
-                    || self.created.contains(&file)
-                        && switch.manifest.as_ref().is_some_and(is_created);
-                if selects_more || is_new {
-                    continue;
-                }
-                match known.get_mut(&switch.key) {
-                    Some(times @ 1..) => *times -= 1,
-                    _ => self.delta.selection.push(SelectionChange {
-                        file,
-                        line: switch.line,
-                        what: switch.what,
-                    }),
-                }
-            }
-        }
-        for (file, name, line) in std::mem::take(&mut self.lost_modules) {
-            let folder = file.parent().unwrap_or(Path::new(""));
-            let stem = file.file_stem().unwrap_or_default();
-            let is_root = ["lib", "main", "mod"].iter().any(|root| stem == *root);
-            let folder = if is_root { folder.to_owned() } else { folder.join(stem) };
-            let places = [folder.join(format!("{name}.rs")), folder.join(&name).join("mod.rs")];
-            if !places.iter().any(|place| self.deleted.contains(place)) {
-                let what =
-                    format!("no longer declares the module `{name}`, so its tests do not run");
-                self.delta.selection.push(SelectionChange { file, line, what });
-            }
-        }
-    }
-
     fn file(&mut self, path: &Path, before: &[u8], after: &[u8], deadline: Deadline) {
         let (old, new) = match (read(path, before, deadline), read(path, after, deadline)) {
             (Ok(old), Ok(new)) => (old, new),
@@ -308,104 +223,6 @@ impl Comparison {
         self.delta.selection.dedup();
         self.delta
     }
-
-    /// Pairs removed and added tests with equal keys.
-    fn pair_by_key<K: Hash + Eq>(
-        &mut self,
-        key: impl Fn(&Test) -> Option<K>,
-        list: fn(&mut TestDelta) -> &mut Vec<TestPair>,
-    ) {
-        let mut waiting: HashMap<K, VecDeque<usize>> = HashMap::new();
-        for (index, added) in self.added.iter().enumerate() {
-            if let Some(key) = key(&added.test) {
-                waiting.entry(key).or_default().push_back(index);
-            }
-        }
-        let next = |removed: &LocatedTest| waiting.get_mut(&key(&removed.test)?)?.pop_front();
-        self.apply_pairs(next, list);
-    }
-
-    /// Pairs removed and added tests with similar bodies. Tests of the same file are compared
-    /// first.
-    fn pair_similar(&mut self) {
-        let (mut left, mut is_exhausted) = (MAX_COMPARED_TOKENS, false);
-        let mut taken = vec![false; self.added.len()];
-        let added: Vec<(PathBuf, Body)> =
-            self.added.iter().map(|added| (added.file.clone(), added.test.body.clone())).collect();
-        let mut of_file: HashMap<&Path, Vec<usize>> = HashMap::new();
-        for (index, (file, _)) in added.iter().enumerate() {
-            of_file.entry(file).or_default().push(index);
-        }
-        let mut next = |removed: &LocatedTest| {
-            let near = of_file.get(removed.file.as_path()).map(Vec::as_slice).unwrap_or_default();
-            let everywhere = near.iter().copied().chain(0..added.len());
-            for index in everywhere {
-                let (_, body) = &added[index];
-                let Some(rest) = left.checked_sub(
-                    1 + removed.test.body.comparison_cost().max(body.comparison_cost()),
-                ) else {
-                    is_exhausted = true;
-                    return None;
-                };
-                left = rest;
-                if !taken[index] && removed.test.body.is_similar(body) {
-                    taken[index] = true;
-                    return Some(index);
-                }
-            }
-            None
-        };
-        self.apply_pairs(&mut next, |delta| &mut delta.renamed);
-        if is_exhausted {
-            let note = "too many tests changed to compare them all: renamed tests may be reported as removed";
-            self.delta.notes.push(note.to_owned());
-        }
-    }
-
-    /// Removes the pairs that `next` finds from both lists and records them in `list`.
-    fn apply_pairs(
-        &mut self,
-        mut next: impl FnMut(&LocatedTest) -> Option<usize>,
-        list: fn(&mut TestDelta) -> &mut Vec<TestPair>,
-    ) {
-        let mut added: Vec<Option<LocatedTest>> =
-            std::mem::take(&mut self.added).into_iter().map(Some).collect();
-        for removed in std::mem::take(&mut self.removed) {
-            match next(&removed).and_then(|index| added.get_mut(index)?.take()) {
-                Some(now) => {
-                    if self.note_uncollected(&removed, &now) {
-                        self.delta.removed.push(removed.name());
-                        continue;
-                    }
-                    if !self.compare_states(&removed.test, &now) {
-                        list(&mut self.delta)
-                            .push(TestPair { from: removed.name(), to: now.name() });
-                    }
-                }
-                None => self.removed.push(removed),
-            }
-        }
-        self.added = added.into_iter().flatten().collect();
-    }
-
-    /// Notes a test that was moved to a file in which no runner looks for tests. Returns whether it
-    /// was.
-    fn note_uncollected(&mut self, from: &LocatedTest, to: &LocatedTest) -> bool {
-        let collected = |file: &Path| {
-            Language::from_path(file).is_some_and(|language| language.is_collected(file))
-        };
-        let is_lost = from.file != to.file && collected(&from.file) && !collected(&to.file);
-        if is_lost {
-            let (from, to) = (display_path(&from.file), display_path(&to.file));
-            let note = format!(
-                "{to}: contains tests from {from}, but test runners do not collect files with this name"
-            );
-            if self.delta.notes.last() != Some(&note) {
-                self.delta.notes.push(note);
-            }
-        }
-        is_lost
-    }
 }
 
 /// Whether a test is skipped under more conditions than before.
@@ -440,41 +257,6 @@ fn lost_effect(before: &Body, now: &Body) -> Option<&'static str> {
 /// Whether a module has tests by its name.
 fn is_test_module(name: &str) -> bool {
     name.split('_').any(|part| matches!(part, "test" | "tests"))
-}
-
-/// Pairs the tests of a file before and after by name: first those with equal bodies, then the rest
-/// in order.
-fn pair(before: Vec<Test>, after: Vec<Test>) -> Vec<(Option<Test>, Option<Test>)> {
-    let mut after: Vec<Option<Test>> = after.into_iter().map(Some).collect();
-    let mut same: HashMap<(String, u64), VecDeque<usize>> = HashMap::new();
-    let mut named: HashMap<String, VecDeque<usize>> = HashMap::new();
-    for (index, test) in
-        after.iter().enumerate().filter_map(|(index, test)| Some((index, test.as_ref()?)))
-    {
-        same.entry((test.name.clone(), test.body.digest)).or_default().push_back(index);
-        named.entry(test.name.clone()).or_default().push_back(index);
-    }
-    let mut pairs: Vec<(Option<Test>, Option<Test>)> = Vec::new();
-    let mut rest = Vec::new();
-    for test in before {
-        let index =
-            same.get_mut(&(test.name.clone(), test.body.digest)).and_then(VecDeque::pop_front);
-        match index.and_then(|index| after.get_mut(index)?.take()) {
-            Some(now) => pairs.push((Some(test), Some(now))),
-            None => rest.push(test),
-        }
-    }
-    for test in rest {
-        let mut now = None;
-        if let Some(indices) = named.get_mut(&test.name) {
-            while let (None, Some(index)) = (&now, indices.pop_front()) {
-                now = after.get_mut(index).and_then(Option::take);
-            }
-        }
-        pairs.push((Some(test), now));
-    }
-    pairs.extend(after.into_iter().flatten().map(|test| (None, Some(test))));
-    pairs
 }
 
 /// The name of a test without its containers.

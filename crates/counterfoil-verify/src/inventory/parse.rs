@@ -181,6 +181,13 @@ pub(crate) fn children(node: Node<'_>) -> Vec<Node<'_>> {
     node.children(&mut node.walk()).collect()
 }
 
+/// The arguments of a call, in order, without parentheses and commas. Comments between them are
+/// included.
+pub(crate) fn arguments_of(call: Node<'_>) -> Vec<Node<'_>> {
+    let list = call.child_by_field_name("arguments").map(children).unwrap_or_default();
+    list.into_iter().filter(Node::is_named).collect()
+}
+
 /// Whether a node is a comment, in any language.
 pub(crate) fn is_comment(node: Node<'_>) -> bool {
     // Reading the name of a kind is slow, so it comes last.

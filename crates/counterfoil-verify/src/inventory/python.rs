@@ -7,7 +7,7 @@ mod hooks;
 
 use super::body::{Body, first_effective, is_inert};
 use super::constant::Truth;
-use super::parse::{children, line_number, node_bytes, walk};
+use super::parse::{arguments_of, children, line_number, node_bytes, walk};
 use super::scope::{FoundTest, ScopeId, TestCollector};
 use super::source::{Source, Switch};
 use assignments::Value;
@@ -193,13 +193,7 @@ impl<'s, 't> Reader<'_, 's, 't> {
             .child_by_field_name("function")
             .map(|callee| self.source.node_text(callee))
             .unwrap_or_default();
-        let arguments: Vec<Node<'t>> = node
-            .child_by_field_name("arguments")
-            .map(children)
-            .unwrap_or_default()
-            .into_iter()
-            .filter(Node::is_named)
-            .collect();
+        let arguments = arguments_of(node);
         let module = matches!(callee, "globals" | "vars" | "locals");
         match callee {
             "pytest.skip"

@@ -1,23 +1,11 @@
 //! Finds out what a file system can do, where the configuration of a repository is not trusted.
 
 use super::git::{FsCapabilities, RepositoryLocation};
+use counterfoil_process::is_without_modes;
 use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
-
-/// File systems without executable bits: FAT, exFAT, NTFS, SMB, and the drives of Windows in WSL.
-#[cfg(target_os = "linux")]
-const WITHOUT_MODES: [u64; 8] = [
-    0x4d44,
-    0x2011_bab0,
-    0x5346_544e,
-    0x7366_746e,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x0102_1997,
-    0x5346_4846,
-];
 
 /// The capabilities of the file system of a repository. What is configured counts only where it
 /// hides nothing: an agent may have written it.
@@ -59,15 +47,4 @@ fn probe(folder: &Path) -> io::Result<FsCapabilities> {
         ignore_case: folder.path().join("PROBE").symlink_metadata().is_ok(),
         symlinks: symlink("probe", folder.path().join("link")).is_ok(),
     })
-}
-
-#[cfg(target_os = "linux")]
-fn is_without_modes(folder: &Path) -> bool {
-    let kind = rustix::fs::statfs(folder).ok().and_then(|found| u64::try_from(found.f_type).ok());
-    kind.is_some_and(|kind| WITHOUT_MODES.contains(&kind))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_without_modes(_: &Path) -> bool {
-    false
 }

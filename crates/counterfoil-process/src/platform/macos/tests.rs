@@ -346,3 +346,10 @@ fn only_an_id_is_a_boot_id() {
     }
     assert_eq!(boot_id(), boot_id());
 }
+
+#[test]
+fn no_folder_is_known_to_have_no_modes() {
+    for folder in ["/", "/a/folder/that/does/not/exist"] {
+        assert!(!is_without_modes(Path::new(folder)), "{folder}");
+    }
+}

@@ -1,6 +1,6 @@
 //! The context that a runner of JavaScript passes to a test: `t` of `test('a', (t) => …)`.
 
-use super::super::parse::{children, node_text};
+use super::super::parse::{arguments_of, children, node_text};
 use super::{Kind, Reader};
 use std::collections::HashSet;
 use tree_sitter::Node;
@@ -88,13 +88,7 @@ impl Reader<'_, '_> {
         if !skips && !matches!(name, "test" | "it" | "only") {
             return false;
         }
-        let arguments: Vec<Node<'_>> = call
-            .child_by_field_name("arguments")
-            .map(children)
-            .unwrap_or_default()
-            .into_iter()
-            .filter(Node::is_named)
-            .collect();
+        let arguments = arguments_of(call);
         let Some(function) = arguments.iter().copied().find(|node| is_function(*node)) else {
             return false;
         };
