@@ -29,8 +29,10 @@ pub(super) struct Diagram {
 pub(super) struct Cluster {
     /// The identifier, unique in the diagram.
     pub(super) id: String,
-    /// The name of the sub-workflow; empty for the main machine.
+    /// The name of the sub-workflow, as a label; empty for the main machine.
     pub(super) name: String,
+    /// The name of the machine as in the file; empty for the main machine.
+    pub(super) machine: String,
     /// The start marker, then the states.
     pub(super) nodes: Vec<Node>,
     /// The arrows, at most one of a kind between two states.
@@ -41,6 +43,8 @@ pub(super) struct Cluster {
 pub(super) struct Node {
     /// The identifier, unique in the diagram: letters, digits and `_`.
     pub(super) id: String,
+    /// The name of the state as in the file; empty for the start marker.
+    pub(super) state: String,
     /// The shape, which shows the kind of step.
     pub(super) shape: Shape,
     /// The lines of the label: the name of the state, then its step.
@@ -104,8 +108,7 @@ pub(super) struct Call {
 impl Diagram {
     /// Creates the diagram of a workflow.
     pub(super) fn from_workflow(workflow: &Workflow) -> Self {
-        let machines: Vec<&Machine> =
-            std::iter::once(&workflow.main).chain(workflow.machines.values()).collect();
+        let machines: Vec<&Machine> = machines(workflow).collect();
         let mut ids = Ids::default();
         let clusters: Vec<Cluster> =
             machines.iter().map(|machine| cluster(machine, &mut ids)).collect();
@@ -139,8 +142,13 @@ impl Diagram {
     }
 }
 
+/// The machines in the order of the clusters: the main one, then the sub-workflows.
+pub(super) fn machines(workflow: &Workflow) -> impl Iterator<Item = &Machine> {
+    std::iter::once(&workflow.main).chain(workflow.machines.values())
+}
+
 /// The states in the order of the file.
-fn states(machine: &Machine) -> Vec<(&str, &State)> {
+pub(super) fn states(machine: &Machine) -> Vec<(&str, &State)> {
     machine
         .order
         .iter()
@@ -152,10 +160,15 @@ fn cluster(machine: &Machine, ids: &mut Ids) -> Cluster {
     let states = states(machine);
     let id = ids.fresh("in", if machine.name.is_empty() { "main" } else { &machine.name });
     let prefix = if machine.name.is_empty() { "s" } else { id.as_str() };
-    let mut nodes =
-        vec![Node { id: ids.fresh(prefix, "start"), shape: Shape::Start, lines: Vec::new() }];
+    let mut nodes = vec![Node {
+        id: ids.fresh(prefix, "start"),
+        state: String::new(),
+        shape: Shape::Start,
+        lines: Vec::new(),
+    }];
     nodes.extend(states.iter().map(|(name, state)| Node {
         id: ids.fresh(prefix, name),
+        state: (*name).to_owned(),
         shape: shape(&state.kind),
         lines: node_lines(name, state, machine),
     }));
@@ -168,7 +181,13 @@ fn cluster(machine: &Machine, ids: &mut Ids) -> Cluster {
     for (at, (_, state)) in states.iter().enumerate() {
         add_exits(at + 1, state, machine, &mut arrows);
     }
-    Cluster { id, name: shorten(&machine.name), nodes, arrows: arrows.list }
+    Cluster {
+        id,
+        name: shorten(&machine.name),
+        machine: machine.name.clone(),
+        nodes,
+        arrows: arrows.list,
+    }
 }
 
 /// Adds an arrow for every transition of a state, and for the limits that it counts.
@@ -336,7 +355,7 @@ fn each_label(each: &Each) -> String {
 }
 
 /// A text on one line, shortened to the maximum length of a label.
-fn shorten(text: &str) -> String {
+pub(super) fn shorten(text: &str) -> String {
     let line = single_line(text);
     if line.chars().count() <= MAX_LABEL_CHARS {
         return line;
@@ -347,7 +366,7 @@ fn shorten(text: &str) -> String {
 
 /// A text on one line. Characters that could change what is shown of it are escaped, and
 /// noncharacters, which XML cannot contain, are left out.
-fn single_line(text: &str) -> String {
+pub(super) fn single_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     neutralize(&line.replace(['\u{fffe}', '\u{ffff}'], ""), Form::Line).into_owned()
 }

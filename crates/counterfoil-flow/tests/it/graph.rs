@@ -1,6 +1,8 @@
 //! Diagrams of workflows: their content, and that every valid workflow can be drawn.
 #![allow(clippy::unwrap_used)] // Clippy does not recognise test helpers as tests.
 
+mod live;
+
 use counterfoil_flow::{Workflow, check, graph};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
