@@ -13,6 +13,7 @@ pub use command::{
 
 use crate::prices::{Price, Prices};
 use crate::redact;
+use counterfoil_contract::text::indent_further;
 use counterfoil_flow::{Access, FailureKind, RetryRule};
 use counterfoil_process::parse_timeout;
 use serde::Deserialize;
@@ -115,7 +116,7 @@ impl AgentConfig {
     pub fn parse(text: &str) -> Result<Self, AgentConfigError> {
         let wrong = |message: String| AgentConfigError { message };
         let file: File =
-            toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+            toml::from_str(text).map_err(|error| wrong(indent_further(&error.to_string())))?;
         let line = |byte: usize| text.bytes().take(byte).filter(|byte| *byte == b'\n').count() + 1;
         let mut config = Self::default();
         for (name, written) in file.agents {

@@ -1,6 +1,7 @@
 //! How the end of an agent's process is reported.
 
 use crate::agent::ReplyStatus;
+use counterfoil_contract::text::duration;
 use counterfoil_flow::AttemptOutcome;
 use counterfoil_process::{Cause, Timeouts};
 use std::time::Duration;
@@ -17,23 +18,23 @@ pub(crate) fn status_if_ended_early(
         Cause::Finished | Cause::Finishing | Cause::SinkStopped => None,
         Cause::Startup => timeout(format!(
             "{program} wrote nothing in the first {}; if it needs longer, raise `startup`",
-            seconds(clocks.startup)
+            shown(clocks.startup)
         )),
         Cause::Idle => timeout(format!(
             "{program} fell silent for {}; if it needs longer, raise `idle`",
-            seconds(clocks.idle)
+            shown(clocks.idle)
         )),
         Cause::Total => timeout(format!(
             "{program} took too long, more than its limit of {}; if it needs longer, raise `timeout`",
-            seconds(clocks.total)
+            shown(clocks.total)
         )),
         Cause::Stopped => Some(ReplyStatus::failed(AttemptOutcome::Cancelled, "stopped")),
     }
 }
 
 /// A time limit as text.
-fn seconds(limit: Option<Duration>) -> String {
-    format!("{} s", (limit.unwrap_or_default().as_secs_f64() * 10.0).round() / 10.0)
+fn shown(limit: Option<Duration>) -> String {
+    duration(limit.unwrap_or_default())
 }
 
 /// The last `max_bytes` bytes of a text, cut at a character boundary.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Write};
 use std::path::Path;
+use std::time::Duration;
 
 /// A count with its noun: `1 file`, `2 files`, `0 processes`.
 ///
@@ -44,6 +45,21 @@ pub fn truncate(text: &str, limit: usize) -> Cow<'_, str> {
     }
 }
 
+/// A duration with the units that matter: `12 ms`, `3 s`, `3.4 s`, `2 min 5 s`, `1 h 40 min`.
+pub fn duration(time: Duration) -> String {
+    let ms = time.as_millis();
+    let (minutes, seconds, tenths) = (ms / 60_000, ms / 1000 % 60, ms / 100 % 10);
+    match (minutes, seconds, tenths) {
+        (0, 0, _) => format!("{ms} ms"),
+        (0, _, 0) => format!("{seconds} s"),
+        (0, ..) => format!("{seconds}.{tenths} s"),
+        (1..60, 0, _) => format!("{minutes} min"),
+        (1..60, ..) => format!("{minutes} min {seconds} s"),
+        _ if minutes % 60 == 0 => format!("{} h", minutes / 60),
+        _ => format!("{} h {} min", minutes / 60, minutes % 60),
+    }
+}
+
 /// A path on one line: bytes that are not UTF-8 are replaced, unsafe characters are escaped, and
 /// the empty path is `.`.
 pub fn display_path(path: &Path) -> String {
@@ -71,6 +87,11 @@ pub fn escape_names(message: &str) -> String {
         out.push_str(&escape_control(line));
     }
     out
+}
+
+/// A message of several lines as [`escape_names`] keeps it: all lines but the first are indented.
+pub fn indent_further(message: &str) -> String {
+    message.trim_end().replace('\n', "\n  ")
 }
 
 /// What a text is part of, which decides how [`neutralize`] writes an unsafe character.
@@ -176,6 +197,24 @@ mod tests {
     }
 
     #[test]
+    fn a_duration_has_the_units_that_matter() {
+        for (ms, text) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1_000, "1 s"),
+            (1_099, "1 s"),
+            (1_100, "1.1 s"),
+            (59_999, "59.9 s"),
+            (60_000, "1 min"),
+            (61_000, "1 min 1 s"),
+            (3_600_000, "1 h"),
+            (3_660_000, "1 h 1 min"),
+        ] {
+            assert_eq!(duration(Duration::from_millis(ms)), text);
+        }
+    }
+
+    #[test]
     fn a_path_stays_on_its_line() {
         let path = Path::new("a b\n\u{1b}[2Jc\u{202e}é");
         assert_eq!(display_path(path), "a b\\n\\u{1b}[2Jc\\u{202e}é");
@@ -188,6 +227,9 @@ mod tests {
         let shown = "a.yaml does not load\n  C0404 at x\\ny: no\n      a\n      ^";
         assert_eq!(escape_names(message), shown);
         assert_eq!(escape_names("`x\n::error::y`"), "`x\\n::error::y`");
+        let of_a_parser = indent_further("error at line 1\n  |\n1 | x\nduplicate key\n");
+        assert_eq!(of_a_parser, "error at line 1\n    |\n  1 | x\n  duplicate key");
+        assert_eq!(escape_names(&of_a_parser), of_a_parser);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod error;
 mod holder;
 mod keys;
 mod lease;
+mod listing;
 mod readers;
 mod reading;
 mod record;
@@ -23,6 +24,7 @@ mod writer;
 pub use authenticity::Notice;
 pub use error::{Error, Result};
 pub use lease::Lease;
+pub use listing::{RunCounts, RunCursor, RunFilter, RunGroup, RunOrder, RunPage, RunSort};
 pub use record::{
     AcquiredRun, Batch, Driver, NewEvent, NewRun, RunInfo, Snapshot, StoredEvent, StoredMessage,
     Summary,

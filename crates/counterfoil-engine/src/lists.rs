@@ -77,13 +77,7 @@ pub fn usage(run: &RunInfo) -> Usage {
 
 /// The outcome of a run; `running` or `interrupted` if it has none.
 pub fn outcome(run: &RunInfo) -> &str {
-    let live = run.driver.as_ref().is_some_and(|driver| driver.live);
-    match &run.summary.outcome {
-        _ if run.altered => "altered",
-        Some(outcome) => outcome,
-        None if live => "running",
-        None => "interrupted",
-    }
+    run.outcome()
 }
 
 /// The open questions of a run.

@@ -10,7 +10,8 @@ use counterfoil_flow::{
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
 /// The report of a run.
@@ -169,6 +170,19 @@ pub struct Question {
     pub pattern: Option<String>,
     /// Whether the question can be left unanswered.
     pub optional: bool,
+}
+
+impl Question {
+    /// A digest of the question as a person sees it. An answer can name it, so that it is not taken
+    /// for the answer to another question with the same id.
+    ///
+    /// It is the SHA-256 hash, in hex, of the JSON array of the run's id, the question's id, its
+    /// text, its choices, its pattern or null, and whether it is optional, without white space.
+    pub fn digest(&self, run: &str) -> String {
+        let Self { id, question, choices, pattern, optional } = self;
+        let all = json!([run, id, question, choices, pattern, optional]);
+        hex::encode(Sha256::digest(all.to_string()))
+    }
 }
 
 /// A transition that was taken.

@@ -5,7 +5,7 @@
 mod contain;
 
 use contain::RawContain;
-use counterfoil_contract::text::display_path;
+use counterfoil_contract::text::{display_path, indent_further};
 use counterfoil_process::contain::Settings as ContainSettings;
 use counterfoil_process::parse_timeout;
 use globset::{Glob, GlobSet, GlobSetBuilder};
@@ -185,7 +185,7 @@ impl VerifyConfig {
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let wrong = |message: String| ConfigError { path: None, message };
         let file: RawFile =
-            toml::from_str(text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+            toml::from_str(text).map_err(|error| wrong(indent_further(&error.to_string())))?;
         let at = |place: usize| text.bytes().take(place).filter(|byte| *byte == b'\n').count() + 1;
         let mut config = Self::default();
         for glob in file.claims.noise {

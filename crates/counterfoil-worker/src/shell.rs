@@ -3,6 +3,7 @@
 use crate::attempt::{AttemptContext, AttemptResult, TranscriptMode};
 use counterfoil_agents::transcript::reply_reference;
 use counterfoil_agents::transcript::{StoredTranscript, TranscriptError, TranscriptSink};
+use counterfoil_flow::amount::duration;
 use counterfoil_flow::{AttemptOutcome, CommandWork, Ended, Usage};
 use counterfoil_process::contain::{Launcher, SetupFailure};
 use counterfoil_process::{
@@ -77,8 +78,7 @@ pub(crate) async fn run(
                 }
                 Cause::Startup | Cause::Idle | Cause::Total => {
                     let reply = Some(reply_reference(&stored, "timeout"));
-                    let reason =
-                        reason(&format!("took longer than {} s", work.timeout_ms.div_ceil(1000)));
+                    let reason = reason(&format!("took longer than {}", duration(work.timeout_ms)));
                     return done(Ended { reply, ..ended(AttemptOutcome::Timeout, reason) });
                 }
                 Cause::Finished | Cause::Finishing | Cause::SinkStopped => {}

@@ -85,8 +85,7 @@ impl AttemptScope {
 
     /// The file with the snapshot before the first attempt.
     fn baseline(&self) -> PathBuf {
-        let (run, _) = self.run_and_attempt();
-        baselines(&self.folder.state, run).join(readable_name(&self.first, &[run, &self.first]))
+        baseline_file(&self.folder.state, self.run_and_attempt().0, &self.first)
     }
 
     /// The file with the refs before the first attempt.
@@ -111,6 +110,11 @@ impl AttemptScope {
 /// The folder with the snapshots of a run from before the first attempts of its steps.
 pub(crate) fn baselines(state: &Path, run: &str) -> PathBuf {
     state.join("baselines").join(run_name(run))
+}
+
+/// The file with the snapshot from before the first attempt of a step.
+pub(crate) fn baseline_file(state: &Path, run: &str, first: &str) -> PathBuf {
+    baselines(state, run).join(readable_name(first, &[run, first]))
 }
 
 /// Verifies one attempt against its workspace.

@@ -28,6 +28,7 @@ mod sweep;
 mod three_way;
 mod undo;
 mod worktrees_folder;
+mod written;
 
 use crate::git;
 use serde::{Deserialize, Serialize};
@@ -118,7 +119,8 @@ pub enum MergeRecordState {
     Begun,
     /// All changes are in the repository.
     Done,
-    /// A file was changed during the merge, so only some of the changes are in the repository.
+    /// A file was changed during the merge, or the workspace was discarded, so only some of the
+    /// changes are in the repository. The record lists only these.
     Stopped,
     /// The undo is in progress, or was when the process was killed. Undoing again completes it.
     Undoing,

@@ -7,9 +7,10 @@ use counterfoil_contract::load::{Folder, is_contract_text};
 use counterfoil_contract::text::{display_path, pluralize};
 use counterfoil_contract::{Contract, Definition, LoadError, Registry, ResolveError};
 use counterfoil_workspace::git::repository_top;
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Larger files are no contracts that the loader reads.
 const MAX_CONTRACT_BYTES: u64 = 4 << 20;
@@ -57,11 +58,9 @@ pub(crate) fn registry(folders: &[PathBuf]) -> Result<Registry> {
     let mut registry = counterfoil_packs::registry();
     for folder in folders {
         for file in add_folder(&mut registry, folder)? {
-            output::write_stderr(&format!("warning: {}\n", no_contract(&file)));
+            output::write_message("warning", &no_contract(&file));
         }
-        if let Ok(found) = Folder::new(folder).list(Path::new("")) {
-            warn_of_dangling(folder, &found.dangling);
-        }
+        warn_of_dangling_in(folder, Path::new(""));
     }
     Ok(registry)
 }
@@ -97,10 +96,24 @@ fn no_contract(file: &Path) -> String {
     )
 }
 
-/// Names the links to nothing that were left out of a folder.
+/// Names the links to nothing that are left out at a path in a folder, as far as it can be read.
+pub(crate) fn warn_of_dangling_in(folder: &Path, path: &Path) {
+    if let Ok(found) = Folder::new(folder).list(path) {
+        warn_of_dangling(folder, &found.dangling);
+    }
+}
+
+/// Names the links to nothing that were left out of a folder. Each is named once, however often and by
+/// whichever path its folder is read.
 fn warn_of_dangling(folder: &Path, links: &[PathBuf]) {
-    for link in links {
-        output::write_stderr(&format!("warning: {}\n", dangling(&folder.join(link))));
+    static NAMED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    for link in links.iter().map(|link| folder.join(link)) {
+        let folder = Path::new(".").join(link.parent().unwrap_or(Path::new("")));
+        let place = folder.canonicalize().ok().zip(link.file_name());
+        let place = place.map_or_else(|| link.clone(), |(folder, name)| folder.join(name));
+        if NAMED.lock().unwrap_or_else(PoisonError::into_inner).insert(place) {
+            output::write_message("warning", &dangling(&link));
+        }
     }
 }
 
@@ -207,9 +220,8 @@ pub(crate) fn files_in(
         }
         if others > 0 {
             let files = pluralize(others, "file");
-            output::write_stderr(&format!(
-                "note: {files} in {name} left out, without a key `{kind}`\n"
-            ));
+            let message = format!("{files} in {name} left out, without a key `{kind}`");
+            output::write_message("note", &message);
         }
     }
     Ok(files)

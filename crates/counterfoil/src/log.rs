@@ -50,7 +50,7 @@ pub(crate) fn start(format: Option<LogFormat>, repo: Option<&Path>, keeps_messag
         LogFormat::Text => log.with_writer(|| EventWriter(text_line)).try_init(),
     };
     for warning in warnings {
-        output::write_stderr(&warning);
+        output::write_message("warning", &warning);
     }
 }
 
@@ -70,7 +70,7 @@ fn unknown_levels(filter: &str) -> Vec<String> {
     let warning = |word: &str| {
         let hint = did_you_mean(word, LEVELS)
             .unwrap_or_else(|| format!("the levels are {}", LEVELS.join(", ")));
-        format!("warning: {VARIABLE}: '{word}' is not a level, and enables nothing; {hint}\n")
+        format!("{VARIABLE}: '{word}' is not a level, and enables nothing; {hint}")
     };
     words.map(warning).collect()
 }

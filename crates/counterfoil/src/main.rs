@@ -97,7 +97,7 @@ fn survive_file_limit() {
     use signal_hook::consts::signal::SIGXFSZ;
     let reached = std::sync::Arc::<std::sync::atomic::AtomicBool>::default();
     if let Err(error) = signal_hook::flag::register(SIGXFSZ, reached) {
-        output::write_stderr(&format!("warning: SIGXFSZ cannot be handled: {error}\n"));
+        output::write_message("warning", &format!("SIGXFSZ cannot be handled: {error}"));
     }
 }
 
@@ -142,6 +142,6 @@ fn warn_about_old_names(command: &Command) {
     let Ok(folder) = input::repository(repo) else { return };
     let current = std::env::current_dir().ok().filter(|_| repo.is_none());
     if let Some(warning) = project::old_names_warning(current.as_deref().unwrap_or(&folder)) {
-        output::write_stderr(&format!("warning: {warning}\n"));
+        output::write_message("warning", &warning);
     }
 }

@@ -9,7 +9,7 @@
 use crate::{hint, terminal, wrapping};
 use anyhow::Result;
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_contract::text::{Form, neutralize};
+use counterfoil_contract::text::{Form, escape_names, neutralize};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -115,11 +115,27 @@ pub(crate) fn write_stderr(text: &str) {
         Some(_) if text.trim().is_empty() => {}
         Some(form) => write_log(&form(&text)),
         // Programs find whole lines; people do not read words that the edge of the terminal cuts.
-        None => match stderr_line_style().width {
-            usize::MAX => write_log(&text),
-            width => write_log(&wrapping::messages(&text, width)),
-        },
+        None => {
+            let style = stderr_line_style();
+            let text = match style.width {
+                usize::MAX => text,
+                width => Cow::Owned(wrapping::messages(&text, width)),
+            };
+            write_log(&if style.color { terminal::with_label(text) } else { text });
+        }
     }
+}
+
+/// Writes a message to stderr behind its label: `error`, `warning` or `note`. Line feeds in names that
+/// it quotes are escaped; further lines of its own are indented.
+pub(crate) fn write_message(label: &str, message: &str) {
+    write_stderr(&format!("{label}: {}\n", escape_names(message)));
+}
+
+/// A line to print above the live status lines: finished, with the label of a message in colour.
+pub(crate) fn live_line(text: &str) -> Cow<'_, str> {
+    let text = terminal::finish(text);
+    if stderr_style().color { terminal::with_label(text) } else { text }
 }
 
 /// The form of messages in a log of which they are a part.
@@ -200,7 +216,7 @@ pub(crate) async fn closed() {
 /// Writes an error with its causes to stderr, as `error: message: cause; hint`.
 pub(crate) fn write_error(error: &anyhow::Error) {
     let hint = hint::for_error(error).map(|hint| format!("; {hint}")).unwrap_or_default();
-    write_stderr(&format!("error: {error:#}{hint}\n"));
+    write_message("error", &format!("{error:#}{hint}"));
 }
 
 /// The style for stderr.

@@ -4,14 +4,15 @@ mod at_work;
 
 use at_work::{Agents, AtWork};
 
-use crate::render::{EventFormatter, OutputMode, usage_suffix};
-use crate::{output, terminal};
+use crate::output;
+use crate::render::{EventFormatter, OutputMode, time_so_far, usage_suffix};
 use counterfoil_agents::agent::AgentProgress;
-use counterfoil_contract::text::{escape_control, truncate};
+use counterfoil_contract::text::{escape_control, escape_names, truncate};
 use counterfoil_engine::RunObserver;
 use counterfoil_flow::{Event, RunState, Usage, Workflow};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -40,7 +41,9 @@ pub(crate) fn to_stderr() -> Arc<dyn ProgressSink> {
         let bars = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(10));
         let formatter = EventFormatter::new(OutputMode::Live, output::stderr_line_style());
         let state = LiveState { formatter, attempts: BTreeMap::new(), run: None };
-        Arc::new(LiveSink { display: Arc::new(LiveProgress { bars, state: Mutex::new(state) }) })
+        let state = Mutex::new(state);
+        let display = LiveProgress { bars, has_lines: AtomicBool::new(false), state };
+        Arc::new(LiveSink { display: Arc::new(display) })
     } else {
         let formatter = EventFormatter::new(OutputMode::Live, output::stderr_line_style());
         let progress = LineProgress { formatter: Mutex::new(formatter), agents: Agents::default() };
@@ -73,7 +76,7 @@ impl RunObserver for WarningSink {
     fn on_activity(&self, _: &str, _: &str) {}
 
     fn on_notice(&self, line: &str) {
-        output::write_stderr(&format!("warning: {line}\n"));
+        output::write_message("warning", line);
     }
 }
 
@@ -146,7 +149,7 @@ impl RunObserver for LineProgress {
     }
 
     fn on_notice(&self, line: &str) {
-        print_line(&format!("warning: {line}"));
+        output::write_message("warning", line);
     }
 }
 
@@ -157,6 +160,8 @@ struct LiveSink {
 /// A status line for each attempt in progress and one for the run, below the lines of past events.
 struct LiveProgress {
     bars: MultiProgress,
+    /// Whether a line was printed above the status lines.
+    has_lines: AtomicBool,
     state: Mutex<LiveState>,
 }
 
@@ -190,7 +195,7 @@ impl AttemptStatus {
 
 impl ProgressSink for LiveSink {
     fn line(&self, text: &str) {
-        let _ = self.display.bars.println(terminal::finish(text));
+        self.display.print(text);
     }
 
     fn observer(&self) -> Arc<dyn RunObserver> {
@@ -202,13 +207,22 @@ impl ProgressSink for LiveSink {
     }
 
     fn close(&self) {
-        // The library leaves the cursor at the end of the last line that it printed.
-        let _ = self.display.bars.println("");
+        // The library leaves the cursor at the end of the last line that it printed. If it printed
+        // none, the cursor is where it was.
+        if self.display.has_lines.load(Ordering::Relaxed) {
+            let _ = self.display.bars.println("");
+        }
         let _ = self.display.bars.clear();
     }
 }
 
 impl LiveProgress {
+    /// Prints a line above the status lines.
+    fn print(&self, line: &str) {
+        self.has_lines.store(true, Ordering::Relaxed);
+        let _ = self.bars.println(output::live_line(line));
+    }
+
     /// A new status line, above another one or at the bottom.
     fn spinner(&self, style: ProgressStyle, above: Option<&ProgressBar>) -> ProgressBar {
         let bar = ProgressBar::new_spinner().with_style(style);
@@ -231,7 +245,7 @@ impl LiveProgress {
         if run.frames.is_empty() {
             return;
         }
-        let bar = state.run.get_or_insert_with(|| self.spinner(style("  {msg}, {elapsed}"), None));
+        let bar = state.run.get_or_insert_with(|| self.spinner(style("  {msg}, {time}"), None));
         let iteration = if run.iterations > 1 {
             format!(", iteration {}", run.iterations)
         } else {
@@ -278,7 +292,7 @@ impl RunObserver for LiveProgress {
         }
         drop(state);
         if let Some(line) = line {
-            let _ = self.bars.println(terminal::finish(&line));
+            self.print(&line);
         }
     }
 
@@ -297,19 +311,23 @@ impl RunObserver for LiveProgress {
     }
 
     fn on_notice(&self, line: &str) {
-        let _ = self.bars.println(terminal::finish(&format!("warning: {line}")));
+        self.print(&format!("warning: {}", escape_names(line)));
     }
 }
 
-/// A style from a template.
+/// A style from a template, in which `{time}` is the time since the status line began.
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_spinner())
+        .with_key("time", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            let _ = out.write_str(&time_so_far(state.elapsed()));
+        })
 }
 
 /// The status line of an attempt: what it is, how long it takes, and what its agent does.
 fn attempt_style(agent: &Arc<Mutex<AtWork>>) -> ProgressStyle {
     let (who, what) = (agent.clone(), agent.clone());
-    style("{spinner} {prefix}{who}, {elapsed}{what}  {wide_msg:.dim}")
+    style("{spinner} {prefix}{who}, {time}{what}  {wide_msg:.dim}")
         .with_key("who", move |_: &ProgressState, out: &mut dyn std::fmt::Write| {
             let who = lock(&who).pulse().who();
             let _ = if who.is_empty() { Ok(()) } else { write!(out, " ({who})") };

@@ -37,12 +37,13 @@ pub(crate) fn note_unread_config(repo: &Path) {
     let below =
         current.ancestors().take_while(|folder| *folder != repo && folder.starts_with(repo));
     let Some(folder) = below.filter(|folder| exists(&folder.join(FILE))).last() else { return };
-    output::write_stderr(&format!(
-        "note: {} is not read, because the repository is {}; to use it, work in its folder with --repo {}\n",
+    let message = format!(
+        "{} is not read, because the repository is {}; to use it, work in its folder with --repo {}",
         display_path(&folder.join(FILE)),
         display_path(repo),
         shell::quote(&folder.display().to_string())
-    ));
+    );
+    output::write_message("note", &message);
 }
 
 /// A folder and its parents up to the root of its repository or, without one, of the file system.

@@ -42,6 +42,6 @@ pub(crate) use run_summary::{
     Ending, location_flags, question_prompt, questions, trouble, unended_processes,
 };
 pub(crate) use step::step;
-pub(crate) use text::{duration, shell_quote, usage_suffix};
+pub(crate) use text::{duration, shell_quote, time_so_far, usage_suffix};
 pub(crate) use timeline::Timeline;
 pub(crate) use undo::{left_by_lost_attempts, nothing_to_undo, undo};

@@ -1,5 +1,6 @@
 //! Where a workflow is defined: in a pack of this binary, or in a file.
 
+use crate::input;
 use crate::report::project_checks::WrittenBy;
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Registry;
@@ -62,7 +63,8 @@ impl Source {
         all.map(|found| Self::Pack { pack, name: found.name, file: found.file }).collect()
     }
 
-    /// Checks the workflow. The outer error is a file name that cannot be used.
+    /// Checks the workflow, and warns of links to nothing in its folders of contracts. The outer error
+    /// is a file name that cannot be used.
     pub(crate) fn check(&self, registry: &Registry) -> Result<Result<Workflow, Rejected>> {
         match self {
             Self::Pack { pack, file, .. } => Ok(check(file, &PackFiles(pack), registry)),
@@ -72,7 +74,8 @@ impl Source {
                     .file_name()
                     .and_then(|name| name.to_str())
                     .context("the file has no name")?;
-                Ok(check(name, &FsFiles::new(folder).with_named(name), registry))
+                let files = FsFiles::new(folder).with_named(name);
+                Ok(check(name, &OwnFiles { folder, files }, registry))
             }
         }
     }
@@ -158,6 +161,24 @@ fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     path.extension()
         .and_then(|extension| extension.to_str())
         .is_some_and(|extension| extensions.contains(&extension))
+}
+
+/// The files of a workflow in a folder. Links to nothing that are left out are named.
+struct OwnFiles<'a> {
+    folder: &'a Path,
+    files: FsFiles,
+}
+
+impl Files for OwnFiles<'_> {
+    fn read(&self, path: &str) -> Result<String, FileError> {
+        self.files.read(path)
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
+        let listed = self.files.list(path)?;
+        input::warn_of_dangling_in(self.folder, Path::new(path));
+        Ok(listed)
+    }
 }
 
 /// The files of a pack, as the checker of workflows reads them.

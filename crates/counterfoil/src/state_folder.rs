@@ -36,7 +36,7 @@ pub(crate) fn of_repository(repo: &Path) -> Result<PathBuf> {
     static SAID: std::sync::Once = std::sync::Once::new();
     let found = find(repo)?;
     if let Some(note) = found.note {
-        SAID.call_once(|| output::write_stderr(&format!("note: {note}\n")));
+        SAID.call_once(|| output::write_message("note", &note));
     }
     Ok(found.folder)
 }
@@ -57,7 +57,7 @@ pub(crate) fn open(state: &Path) -> Result<Engine> {
     if keys.is_none() {
         let note = "the journal has no key (HOME and XDG_DATA_HOME are not set), so changes to it \
                     by other programs are not noticed";
-        output::write_stderr(&format!("note: {note}\n"));
+        output::write_message("note", note);
     }
     say_notices(&engine);
     Ok(engine)
@@ -86,7 +86,7 @@ pub(crate) fn require_runs(state: &Path) -> Result<()> {
 
 fn say_notices(engine: &Engine) {
     for notice in engine.journal().notices() {
-        output::write_stderr(&format!("note: {notice}\n"));
+        output::write_message("note", &notice.to_string());
     }
 }
 

@@ -7,6 +7,7 @@
 //! The last step before output ([`finish`]) escapes the whole text and turns marks into escape
 //! characters.
 
+use anstyle::{AnsiColor, Style};
 use counterfoil_contract::text::{Form, neutralize};
 use std::borrow::Cow;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -44,6 +45,24 @@ pub(crate) fn finish(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// A finished message with the label in colour with which it begins, such as `error`.
+pub(crate) fn with_label(text: Cow<'_, str>) -> Cow<'_, str> {
+    let label = text.split_once(':').and_then(|(label, _)| Some((label, label_style(label)?)));
+    let Some((label, style)) = label else { return text };
+    let rest = &text[label.len()..];
+    Cow::Owned(format!("{}{label}{}{rest}", style.render(), style.render_reset()))
+}
+
+fn label_style(label: &str) -> Option<Style> {
+    let color = match label {
+        "error" => AnsiColor::Red,
+        "warning" => AnsiColor::Yellow,
+        "note" => AnsiColor::Cyan,
+        _ => return None,
+    };
+    Some(color.on_default().bold())
+}
+
 /// Finished text in which no line is a workflow command of GitHub Actions: `::` at the beginning of a
 /// line, or `##[` anywhere. The runner obeys them on stdout and on stderr.
 pub(crate) fn without_commands(text: Cow<'_, str>) -> Cow<'_, str> {
@@ -73,6 +92,20 @@ mod tests {
         let shown = "a ::b\n  \\::error::x\r\n\\::stop-commands::y\n see #\\#[add-mask]z\n";
         assert_eq!(without_commands(text.into()), shown);
         assert!(matches!(without_commands("a: b\n".into()), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn only_the_label_of_a_message_is_coloured() {
+        for (text, shown) in [
+            ("error: no a: b\n", "\u{1b}[1m\u{1b}[31merror\u{1b}[0m: no a: b\n"),
+            ("warning: x\nerror: y\n", "\u{1b}[1m\u{1b}[33mwarning\u{1b}[0m: x\nerror: y\n"),
+            ("note:  x\n", "\u{1b}[1m\u{1b}[36mnote\u{1b}[0m:  x\n"),
+        ] {
+            assert_eq!(with_label(text.into()), shown);
+        }
+        for other in ["errors: 2\n", "an error: x\n", "error\n", "counterfoil: error: x\n", ""] {
+            assert!(matches!(with_label(other.into()), Cow::Borrowed(text) if text == other));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// Messages as they fit a terminal: lines that are too long continue below, indented. What is in
 /// backquotes stays in one piece, and a line that is a command is left as it is, so that both can be
-/// copied. So is a line with colours, which whoever coloured it has wrapped.
+/// copied. A line with colours is left as it is, too: the code that coloured it has wrapped it.
 pub(crate) fn messages(text: &str, width: usize) -> String {
     let wrapped = |line: &str| {
         let content = line.trim_end();

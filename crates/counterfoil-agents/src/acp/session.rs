@@ -21,7 +21,7 @@ use crate::termination;
 use crate::trace_context;
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor::Target;
-use counterfoil_contract::text::{display_path, pluralize};
+use counterfoil_contract::text::{display_path, duration, pluralize};
 use counterfoil_flow::{AttemptOutcome, Usage};
 use counterfoil_process::{
     Cause, ChildOutcome, ChildSpec, Environment, Exchange, Exit, InteractiveChild, Timeouts,
@@ -285,9 +285,9 @@ fn not_ready(program: &str, result: &TurnResult, startup: Duration, errors: &[u8
     ReplyStatus::failed(
         AttemptOutcome::Timeout,
         format!(
-            "{program} did not answer `{what}` in the first {} s; if it needs longer, raise `startup`, and if \
+            "{program} did not answer `{what}` in the first {}; if it needs longer, raise `startup`, and if \
              it is no program of the Agent Client Protocol, use `command:`{stderr}",
-            startup.as_secs_f64()
+            duration(startup)
         ),
     )
 }

@@ -1,6 +1,7 @@
 //! Runs a program with `--version`: in bounded time, with bounded output, and leaving nothing behind.
 
 use crate::adapters::common::truncate;
+use counterfoil_contract::text::duration;
 use counterfoil_process::{
     Cause, ChildSpec, Environment, Exit, Output, OutputSink, StopRequest, Timeouts, supervise,
 };
@@ -66,8 +67,7 @@ pub(super) fn query(
             format!("`--version` wrote more than {} MiB and was stopped", MAX_OUTPUT_BYTES >> 20)
         }
         _ => {
-            let seconds = timeout.as_secs_f64();
-            format!("it did not print its version within {seconds} s and was stopped")
+            format!("it did not print its version within {} and was stopped", duration(timeout))
         }
     };
     Err(match said.quote() {

@@ -15,7 +15,9 @@ use counterfoil_flow::{
     RunState, Usage, Workflow, artifact_paths, named_limits, resume_facts,
 };
 use counterfoil_process::sweep;
-use counterfoil_worker::{RUN_CHECK_MARKER, SCRATCH, scratch_folder};
+use counterfoil_worker::{
+    RUN_CHECK_MARKER, SCRATCH, files_before_step, put_files_forward, scratch_folder,
+};
 use counterfoil_workspace::git::recent_writes;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -105,7 +107,7 @@ impl Engine {
     }
 
     /// The facts with which a run is resumed. Attempts in flight are lost, and their processes are
-    /// killed.
+    /// killed. Files that were put back for a check of theirs are put forward.
     pub(super) fn resume_events(
         &self,
         workflow: &Workflow,
@@ -125,15 +127,24 @@ impl Engine {
                 }
             })?;
         }
-        let published = artifact_paths(workflow, run_state);
-        let facts = resume_facts(run_state, resumed, |attempt, frame| {
+        for attempt in run_state.attempts.keys() {
             let marker = format!("{}/{attempt}", run_state.run);
             sweep(&marker);
             sweep(&format!("{marker}{RUN_CHECK_MARKER}"));
+        }
+        // A patch of a worktree and the list of changed files are to have the work of the agent.
+        let (state, run) = (self.journal.folder(), &run_state.run);
+        let workspaces = self.workspaces(repo);
+        let worktrees = run_state.workspaces().map(|(id, _)| workspaces.folder(run, id));
+        put_files_forward(state, run, worktrees.chain([repo.to_owned()]));
+        let published = artifact_paths(workflow, run_state);
+        let facts = resume_facts(run_state, resumed, |attempt, frame| {
             // Changes in a worktree of its own are isolated and need no report.
             let since = began.get(attempt).filter(|_| !run_state.has_own_workspace(frame));
+            let first = run_state.frames.get(frame).and_then(|frame| frame.first.as_ref());
+            let before = || files_before_step(state, run, &first?.attempt, repo);
             let mut changed = since
-                .map(|(since, _)| recent_writes::written_since(repo, *since))
+                .map(|(since, _)| recent_writes::written_since(repo, *since, before))
                 .unwrap_or_default();
             changed.retain(|path| !published.contains(path));
             let agent = began.get(attempt).and_then(|(_, agent)| agents.get(agent));
@@ -141,7 +152,7 @@ impl Engine {
             LostWork { changed, usage: usage.unwrap_or_default() }
         });
         // The attempts that used it are gone.
-        let _ = std::fs::remove_dir_all(self.journal.folder().join(SCRATCH).join(&run_state.run));
+        let _ = std::fs::remove_dir_all(state.join(SCRATCH).join(run));
         Ok(facts)
     }
 

@@ -4,7 +4,9 @@ use super::Engine;
 use crate::error::Error;
 use crate::ledger::Entry;
 use crate::run_report::{RunReport, RunReportBuilder};
+use crate::state_progress::{StateKey, StateProgress, StateProgressBuilder};
 use counterfoil_flow::{Event, RunState};
+use std::collections::BTreeMap;
 
 /// A run after some of its events. To follow a run that another process drives, let it catch up from
 /// time to time: only events that were recorded since are read.
@@ -16,6 +18,7 @@ pub struct RunView {
     seq: u64,
     run_state: RunState,
     report: RunReportBuilder,
+    states: StateProgressBuilder,
 }
 
 impl Engine {
@@ -42,6 +45,7 @@ impl Engine {
             seq: 0,
             run_state: RunState::default(),
             report: RunReportBuilder::default(),
+            states: StateProgressBuilder::default(),
         })
     }
 }
@@ -57,7 +61,7 @@ impl RunView {
         &mut self,
         mut visit: impl FnMut(&Event, i64, &RunState),
     ) -> Result<u64, Error> {
-        let Self { engine, run, seq, run_state, report } = self;
+        let Self { engine, run, seq, run_state, report, states } = self;
         let before = *seq;
         // Without this, the chain of digests would be looked up for nothing.
         if before > 0 && engine.journal().last_seq(run)? == before {
@@ -67,6 +71,7 @@ impl RunView {
             *seq += 1;
             run_state.apply(&event, at);
             report.on_event(&event, at);
+            states.on_event(&event);
             visit(&event, at, run_state);
         })?;
         Ok(*seq - before)
@@ -99,6 +104,11 @@ impl RunView {
     /// The claims of the run and their verdicts.
     pub fn claims(&self) -> Vec<Entry> {
         self.report.claims()
+    }
+
+    /// What the run did in each state of its workflow, and where it is now.
+    pub fn states(&self) -> BTreeMap<StateKey, StateProgress> {
+        self.states.states(&self.run_state)
     }
 
     /// Whether a process drives the run.

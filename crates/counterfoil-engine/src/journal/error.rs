@@ -256,6 +256,12 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A place in the list of runs is not one, or belongs to another list.
+    #[error("the place in the list of runs {why}; begin with the first page")]
+    Cursor {
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// A transcript cannot be written or read, or is damaged.
     #[error("the transcript {} {why}", display_path(path))]
     Transcript {

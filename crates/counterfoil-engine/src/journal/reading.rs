@@ -120,6 +120,18 @@ impl Journal {
         Ok(info)
     }
 
+    /// A number that changes whenever another connection has written to the journal.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be read.
+    pub fn last_change(&self) -> Result<u64> {
+        let version: i64 = self.read_with_main(|connection| {
+            connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+        })?;
+        Ok(unsigned(version))
+    }
+
     /// The number of the last event of a run, 0 without events.
     ///
     /// # Errors
@@ -263,11 +275,13 @@ impl Journal {
         }))
     }
 
-    fn info_query(&self) -> &'static str {
+    /// The query for information about runs, without conditions.
+    pub(super) fn info_query(&self) -> &'static str {
         if self.inner.can_be_keyed { INFO } else { FIRST_INFO }
     }
 
-    fn info(&self, row: &Row<'_>) -> rusqlite::Result<RunInfo> {
+    /// The information in a row of this query.
+    pub(super) fn info(&self, row: &Row<'_>) -> rusqlite::Result<RunInfo> {
         let (number, keyed) = (row.get(18)?, row.get(26)?);
         let altered = match self.inner.authenticity.digests(number, keyed) {
             Err(_) => true,

@@ -104,6 +104,24 @@ pub struct RunInfo {
     pub altered: bool,
 }
 
+impl RunInfo {
+    /// Whether a live process drives the run.
+    pub fn is_driven(&self) -> bool {
+        self.driver.as_ref().is_some_and(|driver| driver.live)
+    }
+
+    /// The outcome of the run; `running` or `interrupted` if it has none, and `altered` if another
+    /// program has altered this information.
+    pub fn outcome(&self) -> &str {
+        match &self.summary.outcome {
+            _ if self.altered => "altered",
+            Some(outcome) => outcome,
+            None if self.is_driven() => "running",
+            None => "interrupted",
+        }
+    }
+}
+
 /// The process that holds a run's lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Driver {

@@ -70,6 +70,8 @@ mod resuming;
 
 mod finding;
 
+mod listing;
+
 mod transcripts;
 
 mod faults;

@@ -5,6 +5,7 @@ mod builtin;
 mod dice;
 mod journal;
 mod memory_driver;
+mod questions;
 mod simulation;
 mod user_files;
 mod views;

@@ -11,6 +11,7 @@ use super::state::VerificationState;
 use super::{Figures, VerifyContext};
 use crate::config::{Check, CheckCommand};
 use counterfoil_contract::claim::Evidence;
+use counterfoil_contract::text::duration;
 use counterfoil_process::contain::SetupFailure;
 use counterfoil_process::{
     Cause, ChildSpec, Environment, Exit, Output, OutputSink, SpawnError, Timeouts, supervise,
@@ -103,7 +104,7 @@ impl CheckOutcome {
         let status = match &self.status {
             CheckStatus::Exited(code) => format!("`{}` {}", self.line, self.exited(*code)),
             CheckStatus::TimedOut(after) => {
-                format!("`{}` took longer than {}", self.line, super::format::seconds(*after))
+                format!("`{}` took longer than {}", self.line, duration(*after))
             }
             CheckStatus::CouldNotRun(why) => format!("`{}` could not be run: {why}", self.line),
             CheckStatus::Idle(why) => idle_text(&self.line, why),
@@ -112,7 +113,7 @@ impl CheckOutcome {
         let took = match (&self.status, self.from_cache) {
             (CheckStatus::Exited(_), true) => " (run before on the same tree)".to_owned(),
             (CheckStatus::Exited(_), false) => {
-                format!(" after {:.1} s", Duration::from_millis(self.wall_ms).as_secs_f64())
+                format!(" after {}", duration(Duration::from_millis(self.wall_ms)))
             }
             _ => String::new(),
         };

@@ -12,7 +12,7 @@ use crate::config::{Check, VerifyConfig};
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{Claim, EffectiveClaim, Evidence, Figure, Verdict};
 use counterfoil_contract::expr::{Expression, Scope};
-use counterfoil_contract::text::pluralize;
+use counterfoil_contract::text::{duration, pluralize};
 use serde_json::{Value, json};
 
 /// The maximum number of commands of one field that are run.
@@ -169,7 +169,7 @@ fn assess(
             let reason = format!(
                 "`{}` took longer than {} and was stopped; give the check a longer timeout in {}",
                 outcome.line,
-                format::seconds(*after),
+                duration(*after),
                 crate::config::FILE
             );
             return assessment(Verdict::Unverifiable, reason);

@@ -9,6 +9,7 @@ use super::path::{ChangeIndex, ResolvedPath};
 use super::state::VerificationState;
 use super::{Check, Figures, VerifyContext, command, probe};
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Figure, Verdict};
+use counterfoil_contract::text::duration;
 use counterfoil_workspace::snapshot::Change;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -252,11 +253,8 @@ async fn against_check(
             ClaimAssessment::unverifiable(json!(claimed), idle_text(&outcome.line, why))
         }
         (CheckStatus::TimedOut(after), _) => {
-            let why = format!(
-                "`{}` took longer than {} and was stopped",
-                outcome.line,
-                format::seconds(*after)
-            );
+            let why =
+                format!("`{}` took longer than {} and was stopped", outcome.line, duration(*after));
             ClaimAssessment::unverifiable(json!(claimed), why)
         }
         (CheckStatus::Stopped, _) => {

@@ -62,15 +62,6 @@ pub(super) fn truncate(text: &str, max: usize) -> String {
     }
 }
 
-/// A duration in seconds.
-pub(super) fn seconds(time: std::time::Duration) -> String {
-    if time.subsec_nanos() == 0 {
-        format!("{} s", time.as_secs())
-    } else {
-        format!("{:.1} s", time.as_secs_f64())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,8 +3,9 @@
 use super::check::{self, CheckStatus, idle_text};
 use super::command::changed_tree_note;
 use super::state::VerificationState;
-use super::{Figures, VerifyContext, format};
+use super::{Figures, VerifyContext};
 use crate::config::Check;
+use counterfoil_contract::text::duration;
 
 /// What came of a check that was run by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub async fn run_check(check: &Check, context: &mut VerifyContext<'_>) -> Option
             (Some(*code), format!("`{}` {}", outcome.line, outcome.exited(*code)))
         }
         CheckStatus::TimedOut(after) => {
-            let after = format::seconds(*after);
+            let after = duration(*after);
             (None, format!("`{}` took longer than {after} and was stopped", outcome.line))
         }
         CheckStatus::CouldNotRun(why) => {

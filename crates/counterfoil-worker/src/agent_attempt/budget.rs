@@ -78,7 +78,7 @@ mod tests {
             (
                 Budget { time_ms: Some(1000), ..Budget::default() },
                 Owner::Run,
-                "this step used 1.5 s, and the run had 1.0 s left",
+                "this step used 1.5 s, and the run had 1 s left",
             ),
         ] {
             let found = exceeded_budget(&budget, &spent, owner, Limit::Exceeded);

@@ -15,6 +15,7 @@ use crate::shell::{ChildOutput, exit_code, run_child};
 use crate::verification::WorkFolder;
 use counterfoil_agents::transcript::reply_reference;
 use counterfoil_contract::text::join_limited;
+use counterfoil_flow::amount::duration;
 use counterfoil_flow::{AttemptOutcome, CommitWork, Ended, Usage};
 use counterfoil_process::Cause;
 use counterfoil_workspace::git::{GitCommand, GitError};
@@ -186,7 +187,7 @@ impl CommitReport<'_> {
         let usage = Usage { wall_ms, ..Usage::default() };
         let ended = |outcome| Ended { usage, ..Ended::new(self.attempt, outcome) };
         let cause = child.outcome.as_ref().map(|process| process.cause);
-        let limit = format!("longer than {} s", self.work.timeout_ms.div_ceil(1000));
+        let limit = format!("longer than {}", duration(self.work.timeout_ms));
         match (cause, &made) {
             (Ok(Cause::Stopped), _) => {
                 return Ended { reason: "stopped".to_owned(), ..ended(AttemptOutcome::Cancelled) };

@@ -48,6 +48,11 @@ impl WorkFolder {
         }
     }
 
+    /// Whether it is known what the workspace was at its first look.
+    pub(crate) fn has_first_look(&self) -> bool {
+        self.start_files().first_look.exists()
+    }
+
     fn settings(&self) -> Settings {
         Settings {
             excluded: [self.state.clone()].into(),

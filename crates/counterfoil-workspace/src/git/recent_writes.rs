@@ -3,9 +3,11 @@
 //! would say that the run changed them.
 
 use super::{GitCommand, GitOutput};
+use std::cell::LazyCell;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// At most this many paths are listed.
@@ -14,8 +16,13 @@ const MAX_PATHS: usize = 10_000;
 const MTIME_SLACK: Duration = Duration::from_millis(20);
 
 /// The files below a folder that differ from HEAD and were written since a time, in milliseconds
-/// since 1970. Empty outside of git.
-pub fn written_since(folder: &Path, since: i64) -> Vec<String> {
+/// since 1970. Empty outside of git. `files_before` returns the files that were there at that time,
+/// relative to the folder, if that is known: nothing else tells when a file was deleted.
+pub fn written_since(
+    folder: &Path,
+    since: i64,
+    files_before: impl FnOnce() -> Option<BTreeSet<PathBuf>>,
+) -> Vec<String> {
     let Some(since) =
         u64::try_from(since).ok().map(|ms| SystemTime::UNIX_EPOCH + Duration::from_millis(ms))
     else {
@@ -42,8 +49,14 @@ pub fn written_since(folder: &Path, since: i64) -> Vec<String> {
         .filter_map(|path| path.strip_prefix(prefix.as_slice()))
         .filter(|path| !path.is_empty());
     let paths = paths.map(|path| Path::new(OsStr::from_bytes(path)));
-    let recent =
-        paths.filter(|path| modified_at(&folder.join(path)).is_some_and(|time| time >= since));
+    // Only asked for deleted files.
+    let files_before = LazyCell::new(files_before);
+    let was_there = |path: &Path| files_before.as_ref().is_none_or(|files| files.contains(path));
+    let recent = paths.filter(|path| {
+        let full = folder.join(path);
+        modified_at(&full).is_some_and(|time| time >= since)
+            && (std::fs::symlink_metadata(&full).is_ok() || was_there(path))
+    });
     recent.take(MAX_PATHS).map(|path| path.to_string_lossy().into_owned()).collect()
 }
 

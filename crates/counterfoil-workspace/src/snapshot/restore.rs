@@ -100,7 +100,10 @@ impl Snapshotter {
     /// The files in a folder in a snapshot, as paths from that folder. The folder itself may have been a
     /// file: then it is the empty path.
     pub fn files_in(&self, at: &Snapshot, folder: &Path) -> Vec<PathBuf> {
-        let Some(folder) = self.name_of(folder) else { return Vec::new() };
+        // The top itself has no name.
+        let is_top = normalize(&self.folder.join(folder)) == self.top;
+        let name = if is_top { Some(RepoPath::top()) } else { self.name_of(folder) };
+        let Some(folder) = name else { return Vec::new() };
         let SnapshotData { base, entries, .. } = &*at.data;
         let known = base.files().iter().map(|file| &file.name);
         let names: BTreeSet<&RepoPath> = known.chain(entries.keys()).collect();

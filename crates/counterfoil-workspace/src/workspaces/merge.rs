@@ -3,8 +3,8 @@
 pub(super) mod draft;
 
 use super::disk::{FileState, Root};
-use super::metadata::{Record, Stage};
-use super::plan::{Direction, Plan};
+use super::metadata::{EncodedPath, Record, Stage};
+use super::plan::{self, Direction, Plan};
 use super::save_patch::{find_differences, remove, write_patch};
 use super::scratch_repo::Difference;
 use super::three_way::{ConflictReason, MergeDecision, decide};
@@ -63,7 +63,11 @@ fn merge_locked(
         }
     };
     let outcome = finish(workspaces, &paths, &record, &name)?;
-    conclude(workspaces, &paths, record, outcome)
+    let outcome = conclude(workspaces, &paths, record, outcome)?;
+    if !outcome.conflicts.is_empty() {
+        plan::remove_unwritten(&paths.undo.join(&name))?;
+    }
+    Ok(outcome)
 }
 
 /// Records the outcome and removes the workspace.
@@ -285,6 +289,10 @@ fn finish(
     if plan.state == MergeRecordState::Done {
         return Ok(MergeOutcome { changed: total, notes: plan.notes, ..MergeOutcome::default() });
     }
+    if !plan.stopped_by.is_empty() {
+        // The process was killed before the outcome was recorded.
+        return stopped(workspaces, paths, record, &plan);
+    }
     let applied = plan.apply(workspaces, &folder, Direction::Merge)?;
     workspaces.step(Step::Settled);
     if applied.changed_since.is_empty() {
@@ -293,29 +301,44 @@ fn finish(
         workspaces.step(Step::Done);
         return Ok(MergeOutcome { changed: total, notes: plan.notes, ..MergeOutcome::default() });
     }
+    plan.keep_written(&folder)?;
+    plan.stopped_by = applied.changed_since.into_iter().map(EncodedPath).collect();
+    let outcome = stopped(workspaces, paths, record, &plan)?;
+    plan.state = MergeRecordState::Stopped;
+    plan.write(&folder)?;
+    workspaces.step(Step::Done);
+    Ok(outcome)
+}
+
+/// The outcome of a merge that was stopped. The work is saved as a patch.
+fn stopped(
+    workspaces: &Workspaces,
+    paths: &WorkspacePaths,
+    record: &Record,
+    plan: &Plan,
+) -> Result<MergeOutcome, Error> {
     let kept = if paths.worktree.is_dir() {
         let (differences, _) = find_differences(paths, record)?;
         Some(write_patch(workspaces, paths, record, &differences)?)
     } else {
         None
     };
-    plan.state = MergeRecordState::Stopped;
-    plan.write(&folder)?;
-    workspaces.step(Step::Done);
-    let conflicts = applied
-        .changed_since
+    let conflicts = plan
+        .stopped_by
         .iter()
-        .map(|path| (path.clone(), ConflictReason::ChangedDuringMerge))
+        .map(|path| (path.0.clone(), ConflictReason::ChangedDuringMerge))
         .collect();
-    let mut outcome =
-        MergeOutcome { changed: applied.done.len() as u64, kept, ..MergeOutcome::default() };
-    if !applied.done.is_empty() {
-        let mut names: Vec<_> = applied.done.iter().map(|path| plan.display_path(path)).collect();
-        names.sort();
+    // What was changed since it was written does not stay as the merge wrote it.
+    let stopped_by: BTreeSet<&EncodedPath> = plan.stopped_by.iter().collect();
+    let written = plan.changes.iter().filter(|change| !stopped_by.contains(&change.path));
+    let mut names: Vec<_> = written.map(|change| plan.display_path(&change.path.0)).collect();
+    names.sort();
+    let mut outcome = MergeOutcome { changed: names.len() as u64, kept, ..MergeOutcome::default() };
+    if !names.is_empty() {
         outcome.notes.push(format!(
             "these files were already written and stay changed; undo restores them: {}",
             names.join(", ")
         ));
     }
-    Ok(with_conflicts(outcome, &record.prefix.0, &conflicts, plan.notes))
+    Ok(with_conflicts(outcome, &record.prefix.0, &conflicts, plan.notes.clone()))
 }

@@ -3,6 +3,7 @@
 
 use super::disk::{FileState, Root};
 use super::metadata::{self, Content, EncodedPath};
+use super::written::{self, WrittenList};
 use super::{Error, MergeRecordState, Step, WorkspacePaths, Workspaces, at};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,9 @@ pub(super) struct Plan {
     /// Files that were changed as well, and whose content before is not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) left_out: Vec<EncodedPath>,
+    /// The paths that stopped the merge. The changes are only those that were written until then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) stopped_by: Vec<EncodedPath>,
     pub(super) notes: Vec<String>,
 }
 
@@ -92,7 +96,7 @@ impl Plan {
         let root = Root::open(&self.top.0).map_err(at("open", &self.top.0))?;
         let full = |path: &Path| self.top.0.join(path);
         let mut applied = Applied { done: Vec::new(), changed_since: Vec::new() };
-        let mut open = Vec::new();
+        let mut open = BTreeSet::new();
         for change in &self.changes {
             let path = &change.path.0;
             root.remove_draft(path).map_err(at("access", &full(path)))?;
@@ -101,7 +105,7 @@ impl Plan {
             if has_content(&repository_state, to) {
                 applied.done.push(path.clone());
             } else if has_content(&repository_state, from) {
-                open.push(change);
+                open.insert(path.as_path());
             } else {
                 applied.changed_since.push(path.clone());
             }
@@ -109,7 +113,6 @@ impl Plan {
         if !applied.changed_since.is_empty() {
             return Ok(applied);
         }
-        let open: BTreeSet<&Path> = open.iter().map(|change| change.path.0.as_path()).collect();
         let written: BTreeSet<&Path> = self
             .changes
             .iter()
@@ -117,13 +120,15 @@ impl Plan {
             .map(|change| change.path.0.as_path())
             .collect();
         let mut count = 0;
+        let mut list = WrittenList::open(folder, direction)?;
         // Deepest first: a folder is removed after its last file.
-        for change in self.changes.iter().rev() {
+        for (position, change) in self.changes.iter().enumerate().rev() {
             let path = change.path.0.as_path();
             let (Some(from), None) = change.ends(direction) else { continue };
             if open.contains(path) {
-                let removed =
-                    root.remove(path, &from.content).map_err(at("remove", &full(path)))?;
+                let removed = list.note(position, || {
+                    root.remove(path, &from.content).map_err(at("remove", &full(path)))
+                })?;
                 if !removed {
                     applied.changed_since.push(path.to_owned());
                     return Ok(applied);
@@ -136,7 +141,7 @@ impl Plan {
         }
         let images = folder.join(if direction == Direction::Merge { "after" } else { "before" });
         let mut images_file = None;
-        for change in &self.changes {
+        for (position, change) in self.changes.iter().enumerate() {
             let path = change.path.0.as_path();
             let (from, Some(to)) = change.ends(direction) else { continue };
             if !open.contains(path) {
@@ -149,9 +154,10 @@ impl Plan {
             file.seek(SeekFrom::Start(to.offset)).map_err(at("read", &images))?;
             let mut bytes = file.take(to.content.size);
             let modes = |path: &Path| self.mode(path, direction);
-            let put = root
-                .put(path, from.map(|from| &from.content), &to.content, &mut bytes, &modes)
-                .map_err(at("write", &full(path)))?;
+            let put = list.note(position, || {
+                root.put(path, from.map(|from| &from.content), &to.content, &mut bytes, &modes)
+                    .map_err(at("write", &full(path)))
+            })?;
             if !put {
                 applied.changed_since.push(path.to_owned());
                 return Ok(applied);
@@ -166,6 +172,35 @@ impl Plan {
             root.sync(folder).map_err(at("write", &full(folder)))?;
         }
         Ok(applied)
+    }
+
+    /// Leaves out the changes that were not written, of a merge that will not be completed. The plan
+    /// must be complete: the list of written paths refers to positions in it.
+    pub(super) fn keep_written(&mut self, folder: &Path) -> Result<(), Error> {
+        let root = match Root::open(&self.top.0) {
+            // The repository is gone, and its files cannot be compared.
+            Err(error) if metadata::is_missing(&error) => return Ok(()),
+            opened => opened.map_err(at("open", &self.top.0))?,
+        };
+        let written = written::read(folder)?;
+        let mut kept = Vec::new();
+        for (position, change) in self.changes.iter().enumerate() {
+            let path = &change.path.0;
+            root.remove_draft(path).map_err(at("access", &self.top.0.join(path)))?;
+            let now = root.state(path).map_err(at("read", &self.top.0.join(path)))?;
+            let is_written = match &written {
+                // The process may have been killed right before the path was written.
+                Some(written) => {
+                    written.contains(&position) && !has_content(&now, change.before.as_ref())
+                }
+                None => has_content(&now, change.after.as_ref()),
+            };
+            if is_written {
+                kept.push(change.clone());
+            }
+        }
+        self.changes = kept;
+        Ok(())
     }
 
     /// Removes the parents of a path that are empty now: any of them when merging, only those that
@@ -222,11 +257,13 @@ pub(super) fn has_content(repository_state: &FileState, image: Option<&Image>) -
     }
 }
 
-/// All plans of a run with their folders. Unreadable ones are skipped with a warning.
+/// All plans of a run with their folders. Unreadable ones are skipped with a warning, and so are
+/// those of merges that stopped before anything was written.
 pub(super) fn all(folder: &Path) -> Vec<(PathBuf, Plan)> {
     let mut plans = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         match Plan::read(&entry.path()) {
+            Ok(Some(plan)) if plan.changes.is_empty() && plan.left_out.is_empty() => {}
             Ok(Some(plan)) if plan.version == metadata::VERSION => plans.push((entry.path(), plan)),
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "skipping an unreadable merge record"),
@@ -246,12 +283,25 @@ pub(super) fn remove_uncommitted(paths: &WorkspacePaths) -> Result<(), Error> {
     Ok(())
 }
 
-/// Records that a merge will not be completed.
+/// Records that a merge will not be completed. A plan of which nothing was written is removed.
 pub(super) fn stop(paths: &WorkspacePaths, name: &str) -> Result<(), Error> {
     let folder = paths.undo.join(name);
     match Plan::read(&folder)? {
-        Some(plan) if plan.state == MergeRecordState::Begun => {
-            Plan { state: MergeRecordState::Stopped, ..plan }.write(&folder)
+        Some(mut plan) if plan.state == MergeRecordState::Begun => {
+            plan.keep_written(&folder)?;
+            plan.state = MergeRecordState::Stopped;
+            plan.write(&folder)?;
+            remove_unwritten(&folder)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes the plan of a merge that stopped before anything was written.
+pub(super) fn remove_unwritten(folder: &Path) -> Result<(), Error> {
+    match Plan::read(folder)? {
+        Some(plan) if plan.state == MergeRecordState::Stopped && plan.changes.is_empty() => {
+            super::disk::clear(folder).map_err(at("remove", folder))
         }
         _ => Ok(()),
     }

@@ -94,8 +94,13 @@ fn roll_back(
     name: &str,
 ) -> Result<Vec<String>, Error> {
     let folder = paths.undo.join(name);
-    let Some(plan) = Plan::read(&folder)? else { return Ok(Vec::new()) };
+    let Some(mut plan) = Plan::read(&folder)? else { return Ok(Vec::new()) };
     if plan.state != MergeRecordState::Begun {
+        return Ok(Vec::new());
+    }
+    // What it has not written is not its to restore.
+    plan.keep_written(&folder)?;
+    if plan.changes.is_empty() {
         return Ok(Vec::new());
     }
     let undone = undo::undo_plans(workspaces, vec![(folder, plan)])?;

@@ -1,10 +1,13 @@
 //! Which folder is the repository: only one that git would take for it.
 #![allow(clippy::unwrap_used)]
 
+use counterfoil_workspace::git::recent_writes::written_since;
 use counterfoil_workspace::git::repository_top;
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 fn git(folder: &Path, arguments: &[&str]) {
     let mut command = Command::new("git");
@@ -66,4 +69,27 @@ fn a_worktree_is_a_repository_of_its_own() {
     assert_eq!(top_by_git(&below).as_deref(), Some(second.as_path()));
     fs::remove_dir_all(&main).unwrap();
     assert_eq!(repository_top(&below), None);
+}
+
+#[test]
+fn a_file_that_was_deleted_before_is_not_among_the_recent_changes() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    git(folder, &["init", "-q"]);
+    for name in ["before", "since", "old"] {
+        fs::write(folder.join(name), "1\n").unwrap();
+    }
+    git(folder, &["add", "."]);
+    git(folder, &["commit", "-q", "-m", "start"]);
+    fs::write(folder.join("old"), "2\n").unwrap();
+    fs::remove_file(folder.join("before")).unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+    let since = i64::try_from(since).unwrap();
+    fs::remove_file(folder.join("since")).unwrap();
+    fs::write(folder.join("new"), "1\n").unwrap();
+    let known = || Some(BTreeSet::from(["old", "since"].map(PathBuf::from)));
+    assert_eq!(written_since(folder, since, known), ["since", "new"]);
+    // The folder was written to, and nobody knows more.
+    assert_eq!(written_since(folder, since, || None), ["before", "since", "new"]);
 }

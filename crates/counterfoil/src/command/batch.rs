@@ -90,7 +90,7 @@ pub(crate) fn run(args: &CheckArgs, paths: &[PathBuf]) -> Result<Exit> {
         let batch = Batch { reader, file };
         if !answer_lines(batch, args, &mut contracts, &mut out, &mut summary)? {
             let read = pluralize(summary.lines(), "answer");
-            output::write_stderr(&format!("error: nobody reads the answers after {read}\n"));
+            output::write_message("error", &format!("nobody reads the answers after {read}"));
             // Lines that were not answered are not accepted.
             return Ok(match summary.exit() {
                 Exit::Success => Exit::Failure,

@@ -51,10 +51,8 @@ fn count_claims(state: &Path, args: &StatsArgs, by: &[Dimension]) -> Result<(Tal
             engine.each_event_of(&run.id, &Ledger::KINDS, |event, at| stats.on_event(&event, at));
         // A damaged run does not affect the others.
         if let Err(error) = read {
-            output::write_stderr(&format!(
-                "warning: run {} is only counted in part: {error}\n",
-                run.id
-            ));
+            let message = format!("run {} is only counted in part: {error}", run.id);
+            output::write_message("warning", &message);
         }
     }
     let if_empty = match (has_runs, &args.workflow) {

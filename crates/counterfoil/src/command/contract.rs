@@ -79,7 +79,7 @@ fn list(folders: &[PathBuf], format: ListFormat) -> Result<Exit> {
 /// The newest version of each of the project's own contracts that are in none of the folders, with
 /// its file. What is wrong with a file is a warning, so that the others are listed.
 fn own_contracts(folders: &[PathBuf], mut known: Registry) -> Vec<(String, Definition)> {
-    let warn = |why: &str| output::write_stderr(&format!("warning: {why}\n"));
+    let warn = |why: &str| output::write_message("warning", why);
     let files = project::own_contracts(folders, project::current_config_folder().as_deref());
     let files = files.unwrap_or_else(|error| {
         warn(&format!("{error:#}"));
@@ -220,7 +220,7 @@ fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
                     }
                 });
                 for warning in warnings {
-                    output::write_stderr(&format!("warning: {file}: {warning}\n"));
+                    output::write_message("warning", &format!("{file}: {warning}"));
                 }
             }
         }

@@ -1,7 +1,5 @@
 //! The command `counterfoil export`.
 
-pub(super) mod transcript_reader;
-
 use crate::cli::{ExportArgs, StateLocation};
 use crate::exit::Exit;
 use crate::{output, render, state_folder};
@@ -16,10 +14,10 @@ use counterfoil_agents::redact::{RedactionLevel, Redactor};
 use counterfoil_contract::Contract;
 use counterfoil_contract::text::{display_path, pluralize};
 use counterfoil_engine::config::Config;
+use counterfoil_engine::{TranscriptReader, prompt_locations};
 use counterfoil_flow::{Bundle, Channel};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use transcript_reader::{TranscriptReader, prompt_locations};
 
 pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
     let state = state_folder::of(&args.location)?;

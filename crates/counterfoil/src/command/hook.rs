@@ -32,7 +32,7 @@ pub(crate) fn run(command: &HookCommand) -> Exit {
     match result {
         Ok(exit) => exit,
         Err(error) => {
-            output::write_stderr(&format!("counterfoil: {error:#}\n"));
+            output::write_message("counterfoil", &format!("{error:#}"));
             Exit::Failure
         }
     }

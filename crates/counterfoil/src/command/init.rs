@@ -48,8 +48,9 @@ fn add(
     output::write_stderr(&setup::survey(root, &survey));
     let bindings = bindings(args, root, &survey)?;
     let plan = plan(&survey, &bindings);
-    let notes: String = plan.notes.iter().map(|note| format!("note: {note}\n")).collect();
-    output::write_stderr(&notes);
+    for note in &plan.notes {
+        output::write_message("note", note);
+    }
     let problems = plan.problems.iter().map(|problem| format!("cannot be edited: {problem}\n"));
     output::write_stderr(&problems.collect::<String>());
     let is_whole = plan.problems.is_empty();
@@ -146,7 +147,7 @@ fn undo(args: &InitArgs, root: &Path, record: &InitRecord, recorded: Option<&str
     }
     let (undone, remaining) = undo_in_memory(root, record);
     for (_, note) in &remaining {
-        output::write_stderr(&format!("note: {note}\n"));
+        output::write_message("note", note);
     }
     let files = undone.iter().filter(|file| Some(&file.before) != file.after.as_ref());
     let is_generated = |file: &&UndoneFile| file.path == CONFIG_SCHEMA && file.after.is_none();

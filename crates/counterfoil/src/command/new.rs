@@ -86,20 +86,19 @@ fn read(name: &str, source: &SourceArgs, folder: &Path) -> Result<Scaffold> {
             Some(why) => format!("shows a result in a JSON block that cannot be read ({why})"),
             None => "shows no result in a JSON block".to_owned(),
         };
-        output::write_stderr(&format!(
-            "note:  {} {why}; the contract has general fields\n",
-            display_path(file)
-        ));
+        let message = format!(" {} {why}; the contract has general fields", display_path(file));
+        output::write_message("note", &message);
     }
     if let (Some(agent), Some(file), None) = (&agent, &source.from_agent, &source.from_example)
         && !agent.other_fields.is_empty()
     {
-        output::write_stderr(&format!(
-            "note:  {} shows more than one JSON block; the contract has the fields of the last one, and \
-             not {}: add them to its schema if they are fields of a result, too\n",
+        let message = format!(
+            " {} shows more than one JSON block; the contract has the fields of the last one, and not {}: \
+             add them to its schema if they are fields of a result, too",
             display_path(file),
             join_limited(&agent.other_fields, MAX_FIELDS)
-        ));
+        );
+        output::write_message("note", &message);
     }
     let example = match example {
         Some(example) => {

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit> {
     };
     let search = find::find(&args.paths).map_err(|why| anyhow!(why))?;
     for note in &search.notes {
-        output::write_stderr(&format!("note: {note}\n"));
+        output::write_message("note", note);
     }
     let mut all = Vec::new();
     for found in &search.found {

@@ -135,7 +135,8 @@ pub(crate) fn cancel(args: &RunRef) -> Result<Exit> {
     let engine = state_folder::open(&state)?;
     let environment = environment_of_run(&engine, &args.location, &state, &args.run);
     let environment = environment.unwrap_or_else(|error| {
-        output::write_stderr(&format!("note: what lost attempts used is not counted: {error}\n"));
+        let message = format!("what lost attempts used is not counted: {error}");
+        output::write_message("note", &message);
         AgentEnvironment::default()
     });
     output::write_stderr(match engine.cancel(&args.run, environment, person::current())? {

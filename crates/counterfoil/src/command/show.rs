@@ -1,6 +1,5 @@
 //! The command `counterfoil show`.
 
-use super::export::transcript_reader::{TranscriptReader, prompt_locations};
 use super::runs::open_read_only;
 use crate::cli::{ListFormat, ShowArgs};
 use crate::exit::Exit;
@@ -14,6 +13,7 @@ use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::lists::{ClaimList, EventLine};
 use counterfoil_engine::trouble::{TroubleReport, all_trouble};
 use counterfoil_engine::{Attempt, Engine, RunReport};
+use counterfoil_engine::{TranscriptReader, prompt_locations};
 use counterfoil_workspace::workspaces::ChangedContent;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

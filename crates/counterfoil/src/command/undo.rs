@@ -5,10 +5,11 @@ use crate::exit::Exit;
 use crate::{output, person, render, report, state_folder};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::suggest::did_you_mean;
-use counterfoil_contract::text::display_path;
+use counterfoil_contract::text::{display_path, escape_control};
+use counterfoil_engine::Engine;
 use counterfoil_flow::Event;
-use counterfoil_workspace::workspaces::MergeRecordState;
-use std::collections::BTreeSet;
+use counterfoil_workspace::workspaces::{MergeRecord, MergeRecordState};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     person::require_outside_of_attempts("undo")?;
@@ -39,31 +40,68 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
         ),
         None => None,
     };
+    let lost = match workspace {
+        Some(_) => BTreeSet::new(),
+        None => lost_files(&engine, &run, &foldings)?,
+    };
     let selected = foldings.iter().filter(|folding| workspace.is_none_or(|id| folding.id == id));
     if selected.clone().all(|folding| folding.state == MergeRecordState::Undone) {
         let shown = display_path(&repo);
         if !foldings.is_empty() {
-            output::write_stderr(&format!(
-                "nothing to undo in {shown}: the changes were already undone\n"
-            ));
+            let mut text = format!("nothing to undo in {shown}: the changes were already undone\n");
+            text.extend(note_of_lost(&lost));
+            output::write_stderr(&text);
             return Ok(Exit::Success);
         }
-        let files = report::run::files(&engine.report(&run)?);
-        output::write_stderr(&render::nothing_to_undo(&repo, &files));
+        let mut files = report::run::files(&engine.report(&run)?);
+        files.names.extend(lost.iter().cloned());
+        let mut text = render::nothing_to_undo(&repo, &files);
+        text.extend(note_of_lost(&lost));
+        output::write_stderr(&text);
         return Ok(files.names.is_empty().into());
     }
     let mut undone = workspaces.undo(&run, workspace)?;
-    let mut lost = BTreeSet::new();
-    engine.each_event_of(&run, &["attempt-lost"], |event, _| {
-        if let Event::AttemptLost { changed, .. } = event {
-            lost.extend(changed);
-        }
-    })?;
-    if !lost.is_empty() && workspace.is_none() {
+    if !lost.is_empty() {
         undone.notes.push(render::left_by_lost_attempts(&lost));
     }
     output::write_stderr(&render::undo(&undone));
     Ok(undone.changed_since.is_empty().into())
+}
+
+/// The files that lost attempts may have written, without those that undo restores.
+fn lost_files(engine: &Engine, run: &str, records: &[MergeRecord]) -> Result<BTreeSet<String>> {
+    let mut started = BTreeMap::new();
+    let mut lost = BTreeSet::new();
+    engine.each_event_of(run, &["attempt-started", "attempt-lost"], |event, at| match event {
+        Event::AttemptStarted { attempt, .. } => {
+            started.insert(attempt, at);
+        }
+        Event::AttemptLost { attempt, changed, .. } => {
+            let began = started.get(&attempt).copied().unwrap_or(at);
+            // What the attempt itself changed is recorded shortly before its end is. A worktree may
+            // have been merged while it worked. What is recorded later was there before.
+            let is_meanwhile =
+                |record: &&MergeRecord| record.id == attempt || (began..=at).contains(&record.at);
+            let restored: BTreeSet<&str> = records
+                .iter()
+                .filter(|record| record.state != MergeRecordState::Begun)
+                .filter(is_meanwhile)
+                .flat_map(|record| record.files.iter().map(|file| file.path.as_str()))
+                .collect();
+            lost.extend(changed.into_iter().filter(|path| !restored.contains(path.as_str())));
+        }
+        _ => {}
+    })?;
+    Ok(lost)
+}
+
+/// The note that names what lost attempts may have written, if there is anything.
+fn note_of_lost(lost: &BTreeSet<String>) -> Option<String> {
+    if lost.is_empty() {
+        return None;
+    }
+    let note = render::left_by_lost_attempts(lost);
+    Some(format!("note: {}; it is not known who wrote them\n", escape_control(&note)))
 }
 
 /// Finds a workspace by its full name, or by its name without the number if that is unambiguous.

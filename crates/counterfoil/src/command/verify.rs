@@ -104,6 +104,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
                 &gated,
                 &report.contract,
                 &args.base,
+                &report.provenance.defaults,
                 output::stdout_line_style(),
             ))?;
             if let Some(work) = &unfinished {
@@ -120,7 +121,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
 /// Remarks about the verification, for people: in JSON they are part of the document.
 fn write_notes(notes: &[String]) {
     for note in notes {
-        output::write_stderr(&format!("note: {}\n", escape_control(note.trim_end())));
+        output::write_message("note", &escape_control(note.trim_end()));
     }
 }
 

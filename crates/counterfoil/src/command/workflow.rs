@@ -70,7 +70,7 @@ fn check(paths: &[PathBuf], contracts: &[PathBuf], format: LintFormat) -> Result
             LintFormat::Human => {
                 output::write_stderr(&result_text(&source.display_name(), &found));
                 for warning in &warnings {
-                    output::write_stderr(&format!("warning: {warning}\n"));
+                    output::write_message("warning", warning);
                 }
             }
         }

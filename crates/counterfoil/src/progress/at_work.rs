@@ -1,6 +1,6 @@
 //! The agents that are at work: how far each is, and when it last gave a sign of life.
 
-use crate::render::{Pulse, duration};
+use crate::render::{Pulse, time_so_far};
 use counterfoil_agents::agent::AgentProgress;
 use counterfoil_engine::ledger::program_name;
 use counterfoil_flow::{RunState, Usage};
@@ -87,9 +87,9 @@ impl AtWork {
 
     /// A line for people who see no status line.
     fn line(&self) -> String {
-        let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let elapsed = time_so_far(self.started.elapsed());
         let pulse = self.pulse();
-        format!("· {}: {}, {}{}", self.title, pulse.who(), duration(elapsed), pulse.details())
+        format!("· {}: {}, {elapsed}{}", self.title, pulse.who(), pulse.details())
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
         for _ in 0..2 {
             let line = receiver.recv_timeout(Duration::from_mins(1)).unwrap();
             assert!(line.starts_with("· work: worker: claude, "), "{line}");
-            assert!(line.contains("3 calls, Bash is running for 0 s"), "{line}");
+            assert!(line.contains("3 calls, Bash is running for "), "{line}");
         }
         drop(agents);
         // The thread ends, and with it the sender.

@@ -56,12 +56,17 @@ pub(crate) fn mismatch_line(claim: &ClaimReport) -> String {
 }
 
 /// A claim, its verdict and how it differs from the observation.
-pub(super) fn verdict_line(claim: &ClaimReport) -> String {
+fn verdict_line(claim: &ClaimReport) -> String {
+    one_line(&format!("{}: {}", verdict(claim), mismatch(claim)))
+}
+
+/// A claim and its verdict.
+fn verdict(claim: &ClaimReport) -> String {
     let verdict = match claim.verdict {
         Verdict::Unverifiable => "not verifiable",
         other => other.name(),
     };
-    one_line(&format!("{} {verdict}: {}", claim.claim, mismatch(claim)))
+    format!("{} {verdict}", claim.claim)
 }
 
 /// The reason of the verdict or, if there is none, both values.
@@ -90,34 +95,55 @@ pub(super) fn repair_reason(claims: &[ClaimReport]) -> Option<String> {
     (!doubted.is_empty()).then(|| format!("{} {verdict}", pluralize(doubted.len(), "claim")))
 }
 
+/// The claims of an attempt that were explained below one of its replies.
+#[derive(Debug, Default)]
+pub(super) struct Explained(BTreeSet<String>);
+
+impl Explained {
+    /// A claim that is not verified, on a line that begins with the mark of its verdict. One that stands
+    /// as after an earlier reply is not explained again.
+    fn line(&mut self, claim: &ClaimReport) -> String {
+        let line = marked_verdict_line(claim);
+        if self.0.contains(&line) {
+            return format!("{} {}, as before", mark(claim), one_line(&verdict(claim)));
+        }
+        self.0.insert(line.clone());
+        line
+    }
+}
+
 /// The lines below a requested repair: each claim that it was requested for.
-pub(crate) fn repair_details(claims: &[ClaimReport]) -> Vec<String> {
-    doubted(claims).into_iter().map(marked_verdict_line).collect()
+pub(super) fn repair_details(claims: &[ClaimReport], explained: &mut Explained) -> Vec<String> {
+    doubted(claims).into_iter().map(|claim| explained.line(claim)).collect()
 }
 
 /// The lines below an ended attempt: changed files, claims that are not verified, denied actions and
 /// notes.
-pub(crate) fn attempt_details(ended: &Ended) -> Vec<String> {
+pub(super) fn attempt_details(ended: &Ended, explained: &mut Explained) -> Vec<String> {
     let changed = ended.changed.as_ref().filter(|changed| changed.total > 0);
     let doubtful = ended.claims.iter().filter(|claim| match claim.verdict {
         Verdict::Verified => false,
         Verdict::Refuted | Verdict::Stale => true,
         Verdict::Unverifiable => !claim.is_own() || claim.blocks(),
     });
-    let lines = changed.map(files_changed).into_iter().chain(doubtful.map(marked_verdict_line));
+    let claims = doubtful.map(|claim| explained.line(claim));
+    let lines = changed.map(files_changed).into_iter().chain(claims);
     let lines = lines.chain(ended.reply.iter().flat_map(reply_notes));
     lines.chain(super::checks::failing_output(ended)).collect()
 }
 
 /// A claim that is not verified, on a line that begins with the mark of its verdict.
 pub(crate) fn marked_verdict_line(claim: &ClaimReport) -> String {
-    let mark = match claim.verdict {
-        Verdict::Refuted => "✗",
-        _ if claim.blocks() => "✗",
-        Verdict::Verified => "✓",
-        Verdict::Stale | Verdict::Unverifiable => "○",
-    };
-    format!("{mark} {}", verdict_line(claim))
+    format!("{} {}", mark(claim), verdict_line(claim))
+}
+
+fn mark(claim: &ClaimReport) -> char {
+    match claim.verdict {
+        Verdict::Refuted => '✗',
+        _ if claim.blocks() => '✗',
+        Verdict::Verified => '✓',
+        Verdict::Stale | Verdict::Unverifiable => '○',
+    }
 }
 
 /// The number of denied actions and notes that are printed; the report has all of them.
@@ -203,6 +229,7 @@ pub(crate) fn list(entries: &[Entry], style: Style) -> String {
             note: if entry.corrected { ", corrected later" } else { "" },
             since: &entry.since,
             counts: !entry.superseded,
+            is_default: false,
         };
         text += &claim_lines(&entry.claim, status, style);
     }
@@ -210,10 +237,12 @@ pub(crate) fn list(entries: &[Entry], style: Style) -> String {
 }
 
 /// The result of `counterfoil verify`: the claims, their totals, and those that fail the job.
+/// `defaults` are the pointers of the fields that the result does not have.
 pub(crate) fn verification(
     claims: &[GatedClaim],
     contract: &str,
     base: &str,
+    defaults: &[String],
     style: Style,
 ) -> String {
     if claims.is_empty() {
@@ -224,8 +253,16 @@ pub(crate) fn verification(
         escape_control(base)
     );
     for gated in claims {
-        let status =
-            ClaimStatus { verdict: gated.claim.verdict, note: "", since: "", counts: true };
+        let field = &gated.claim.field;
+        let status = ClaimStatus {
+            verdict: gated.claim.verdict,
+            note: "",
+            since: "",
+            counts: true,
+            is_default: defaults
+                .iter()
+                .any(|pointer| pointer.strip_prefix('/') == Some(field.as_str())),
+        };
         text += &claim_lines(&gated.claim, status, style);
     }
     text.push('\n');
@@ -273,6 +310,8 @@ struct ClaimStatus<'a> {
     note: &'static str,
     since: &'a str,
     counts: bool,
+    /// Whether the value is the default of the contract, because the result does not have the field.
+    is_default: bool,
 }
 
 impl ClaimStatus<'_> {
@@ -296,7 +335,12 @@ impl ClaimStatus<'_> {
 fn claim_lines(claim: &ClaimReport, status: ClaimStatus<'_>, style: Style) -> String {
     let first = format!("{} {}: {}", status.mark(), claim.claim, status.label());
     let mut text = lines::lines("  ", &first, style);
-    let claimed = Some(format!("claimed:  {}", value(&claim.claimed)));
+    let claimed = value(&claim.claimed);
+    let claimed = Some(if status.is_default {
+        format!("claimed:  nothing: the field is missing, and its default is {claimed}")
+    } else {
+        format!("claimed:  {claimed}")
+    });
     let observed =
         (!claim.observed.is_null()).then(|| format!("observed: {}", value(&claim.observed)));
     let evidence =

@@ -6,7 +6,7 @@ pub(crate) use parts::attempt_title;
 pub(super) use parts::guard_values;
 
 use super::checks::checks_line;
-use super::claims::{attempt_details, repair_details, repair_reason};
+use super::claims::{Explained, attempt_details, repair_details, repair_reason};
 use super::lines;
 use super::text::{duration, one_line, timestamp, usage_suffix};
 use counterfoil_contract::diagnostic::Style;
@@ -46,6 +46,8 @@ pub(crate) struct EventFormatter {
     workflow: Option<Arc<Workflow>>,
     started_at: i64,
     attempts: BTreeMap<String, OpenAttempt>,
+    /// The claims that were explained below the replies of each attempt in progress.
+    explained: BTreeMap<String, Explained>,
     /// The path of the last attempt in each frame.
     paths: BTreeMap<String, String>,
     /// The current state of each frame.
@@ -105,6 +107,7 @@ impl EventFormatter {
             workflow: None,
             started_at: 0,
             attempts: BTreeMap::new(),
+            explained: BTreeMap::new(),
             paths: BTreeMap::new(),
             states: BTreeMap::new(),
             fan_outs: BTreeMap::new(),
@@ -184,16 +187,25 @@ impl EventFormatter {
         Some(all.collect::<Vec<_>>().join("\n"))
     }
 
-    /// The lines of an event while the run is in progress. Below the end of an attempt are its
-    /// changes and claims, below a requested repair the claims that it is requested for.
+    /// The lines below that of an event: below the end of an attempt its changes and claims, below a
+    /// requested repair the claims that it is requested for.
+    pub(crate) fn details(&mut self, event: &Event) -> Vec<String> {
+        match event {
+            Event::AttemptEnded(ended) => {
+                let mut explained = self.explained.remove(&ended.attempt).unwrap_or_default();
+                attempt_details(ended, &mut explained)
+            }
+            Event::RepairAsked { attempt, claims, .. } => {
+                repair_details(claims, self.explained.entry(attempt.clone()).or_default())
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The lines of an event while the run is in progress, with those below it.
     pub(crate) fn event_lines(&mut self, event: &Event, at: i64, run: &RunState) -> Option<String> {
         let mut text = self.event_line(event, at, run)?;
-        let details = match event {
-            Event::AttemptEnded(ended) => attempt_details(ended),
-            Event::RepairAsked { claims, .. } => repair_details(claims),
-            _ => Vec::new(),
-        };
-        for line in details {
+        for line in self.details(event) {
             let _ = write!(text, "\n{}", lines::line(INDENT, &line, self.style));
         }
         Some(text)
@@ -382,8 +394,15 @@ impl EventFormatter {
             },
             (other, _) => {
                 self.last_failure = Some((open.path.clone(), ended.reason.clone()));
-                let said = ended.reply.as_ref().map(said).unwrap_or_default();
-                format!("✗ {label}: {}{}{said}", other.name(), reason_suffix(&ended.reason))
+                // The claims themselves are below.
+                let is_claim = other == AttemptOutcome::Claim;
+                match repair_reason(&ended.claims).filter(|_| is_claim) {
+                    Some(claims) => format!("✗ {label}: {claims}{repairs}"),
+                    None => {
+                        let said = ended.reply.as_ref().map(said).unwrap_or_default();
+                        format!("✗ {label}: {}{}{said}", other.name(), reason_suffix(&ended.reason))
+                    }
+                }
             }
         };
         line + &usage_suffix(&open.usage)

@@ -1,6 +1,5 @@
 //! A run on one screen: a line for each step that is over, what is in progress, and the outcome.
 
-use super::claims::{attempt_details, repair_details};
 use super::event_lines::{EventFormatter, INDENT, OutputMode};
 use super::lines;
 use super::run_summary::Ending;
@@ -54,9 +53,7 @@ impl Overview {
             Event::TransitionTaken(_) | Event::RetryPlanned { .. } | Event::FannedOut { .. } => {
                 return;
             }
-            Event::AttemptEnded(ended) => attempt_details(ended),
-            Event::RepairAsked { claims, .. } => repair_details(claims),
-            _ => Vec::new(),
+            _ => self.formatter.details(event),
         };
         let is_refuted = details.iter().any(|detail| detail.starts_with('✗'));
         let weight = match event {

@@ -1,6 +1,6 @@
 //! What an agent is doing right now, so that a hang can be told from work.
 
-use super::text::{duration, usage_suffix};
+use super::text::{time_so_far, usage_suffix};
 use counterfoil_agents::agent::AgentProgress;
 use counterfoil_contract::text::{escape_control, truncate};
 use counterfoil_flow::Usage;
@@ -52,21 +52,13 @@ impl Pulse<'_> {
         text += &usage_suffix(&Usage { wall_ms: 0, ..used });
         if let Some(tool) = open_call {
             let tool = escape_control(&truncate(tool, MAX_NAME_CHARS));
-            let since = self.in_call.map(|since| format!(" for {}", seconds(since)));
+            let since = self.in_call.map(|since| format!(" for {}", time_so_far(since)));
             let _ = write!(text, ", {tool} is running{}", since.unwrap_or_default());
         }
         if self.silent >= QUIET {
-            let _ = write!(text, ", silent for {}", seconds(self.silent));
+            let _ = write!(text, ", silent for {}", time_so_far(self.silent));
         }
         text
-    }
-}
-
-/// A duration in whole seconds.
-fn seconds(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..60 => format!("{seconds} s"),
-        seconds => duration(seconds.saturating_mul(1000)),
     }
 }
 

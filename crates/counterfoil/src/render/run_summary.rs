@@ -10,7 +10,7 @@ use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{escape_control, pluralize};
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::trouble::{self, Trouble};
-use counterfoil_engine::{Question, RunReport};
+use counterfoil_engine::{Attempt, Question, RunReport};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -47,11 +47,12 @@ impl Ending<'_> {
     /// The outcome and why, the trouble once more, claims, files, what it took, and what to do next.
     pub(crate) fn render(&self) -> String {
         let Self { report, entries, flags, style, .. } = self;
-        let mut text = lines::lines("", &headline(report), *style);
+        let headline = headline(report);
+        let mut text = lines::lines("", &headline, *style);
         if let Some(line) = failing_output(report, self.state) {
             text += &lines::lines("  ", &line, *style);
         }
-        text += &self.trouble();
+        text += &self.trouble(headline);
         if let Some(totals) = &report.claims {
             text += &lines::lines("", &claims::totals(totals), *style);
         }
@@ -76,8 +77,11 @@ impl Ending<'_> {
         text + &questions(report, flags)
     }
 
-    fn trouble(&self) -> String {
+    /// The trouble that the headline does not name.
+    fn trouble(&self, headline: String) -> String {
         let trouble = trouble::trouble(self.report, self.entries);
+        let failed = failing_attempt(self.report).map(|attempt| (attempt, headline));
+        let trouble = trouble_lines(&trouble, failed);
         let mut text = String::new();
         // The last ones matter most.
         let hidden = trouble.len().saturating_sub(MAX_TROUBLE);
@@ -89,7 +93,7 @@ impl Ending<'_> {
             );
         }
         for one in &trouble[hidden..] {
-            text += &lines::lines("  ", &trouble_line(one), self.style);
+            text += &lines::lines("  ", one, self.style);
         }
         text
     }
@@ -132,7 +136,34 @@ pub(crate) fn trouble(trouble: &[Trouble<'_>], style: Style) -> String {
     if trouble.is_empty() {
         return "nothing went wrong\n".to_owned();
     }
-    trouble.iter().map(|one| lines::lines("", &trouble_line(one), style)).collect()
+    trouble_lines(trouble, None).iter().map(|one| lines::lines("", one, style)).collect()
+}
+
+/// A line for each trouble. A claim that the line of its failed attempt names has none of its own, and
+/// the same line of several replies stands there once. `failed` is an attempt that was named before,
+/// with its line.
+fn trouble_lines(trouble: &[Trouble<'_>], failed: Option<(&Attempt, String)>) -> Vec<String> {
+    let mut named: Vec<(&Attempt, String)> = failed.into_iter().collect();
+    let mut all: Vec<String> = Vec::new();
+    for one in trouble {
+        let line = trouble_line(one);
+        let is_named = match one {
+            Trouble::Failed(attempt) | Trouble::Corrected(attempt) => {
+                named.push((*attempt, line.clone()));
+                false
+            }
+            Trouble::Refuted(entry) | Trouble::Unverifiable(entry) => {
+                let claim = claims::mismatch_line(&entry.claim);
+                named.iter().any(|(attempt, line)| {
+                    attempt.path == entry.path && attempt.n == entry.n && line.contains(&claim)
+                })
+            }
+        };
+        if !is_named && !all.contains(&line) {
+            all.push(line);
+        }
+    }
+    all
 }
 
 fn files_line(files: &RunFiles) -> String {
@@ -271,12 +302,15 @@ pub(super) fn figures(report: &RunReport) -> String {
     text + &usage_suffix(&report.usage)
 }
 
+/// The attempt that made the run fail: the headline has its reason.
+fn failing_attempt(report: &RunReport) -> Option<&Attempt> {
+    let mut all = report.attempts.iter().chain(&report.commands);
+    all.rfind(|attempt| attempt.reason == report.reason && !report.reason.is_empty())
+}
+
 /// The file with the output of the attempt that made the run fail.
 fn failing_output(report: &RunReport, state: &Path) -> Option<String> {
-    let mut all = report.attempts.iter().chain(&report.commands);
-    let failed =
-        all.rfind(|attempt| attempt.reason == report.reason && !report.reason.is_empty())?;
-    let reply = failed.replies.last()?;
+    let reply = failing_attempt(report)?.replies.last()?;
     output_file(state, reply.text.as_ref().unwrap_or(&reply.transcript))
 }
 

@@ -1,6 +1,7 @@
 //! Statistics over all runs, as tables and CSV.
 
 use super::color::Color;
+use super::lines;
 use super::table::{self, Cell, Column, Row};
 use anyhow::Result;
 use counterfoil_contract::diagnostic::Style;
@@ -9,9 +10,12 @@ use counterfoil_engine::ledger::{ClaimFigures, Dimension, Group, Key, ReplyFigur
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use unicode_width::UnicodeWidthStr;
 
 /// The number of violation codes listed in a cell.
 const MAX_CODES: usize = 3;
+/// The indentation of figures below their names.
+const INDENT: usize = 4;
 
 /// The values of the requested dimensions, with their names.
 fn key_values<'a>(key: &'a Key, by: &[Dimension]) -> Vec<(&'static str, &'a str)> {
@@ -79,30 +83,25 @@ pub(crate) fn tables(tally: &Tally, by: &[Dimension], style: Style) -> String {
 }
 
 fn claims_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
-    let mut columns = titles(by);
-    columns
-        .extend(["REFUTED", "VERIFIED", "STALE", "UNVERIFIABLE", "CORRECTED"].map(Column::number));
+    let columns = ["REFUTED", "VERIFIED", "STALE", "UNVERIFIABLE", "CORRECTED"].map(Column::number);
     let rows = tally.groups.iter().filter(|group| group.claims.claims > 0).map(|group| {
         let claims = &group.claims;
-        let mut cells = key_cells(&group.key, by);
         let refuted = share(claims.refuted, claims.verified + claims.refuted);
-        cells.push(match claims.refuted {
-            0 => refuted.into(),
+        let mut figures = vec![match claims.refuted {
+            0 => Cell::from(refuted),
             _ => Cell::colored(refuted, Color::Red),
-        });
+        }];
         let counts = [claims.verified, claims.stale, claims.unverifiable, claims.corrected];
-        cells.extend(counts.map(|figure| Cell::from(figure.to_string())));
-        Row(cells)
+        figures.extend(counts.map(|figure| Cell::from(figure.to_string())));
+        (names(&group.key, by), figures)
     });
-    table::render(&columns, &rows.collect::<Vec<_>>(), 0, style)
+    table_of(&titles(by), &columns, rows, style)
 }
 
 fn replies_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
     let by: Vec<Dimension> = by.iter().copied().filter(|by| *by != Dimension::Field).collect();
-    let mut columns = titles(&by);
-    columns.extend(
-        ["VIOLATIONS", "ATTEMPTS", "ACCEPTED", "REPAIRS", "LOST TO CLAIM"].map(Column::number),
-    );
+    let figures = ["VIOLATIONS", "ATTEMPTS", "ACCEPTED", "REPAIRS", "LOST TO CLAIM"];
+    let mut columns = figures.map(Column::number).to_vec();
     columns.push(Column::wrapping("CODES"));
     // Groups that differ only in the field have the same attempts.
     let same: BTreeMap<Key, &ReplyFigures> =
@@ -111,21 +110,53 @@ fn replies_table(tally: &Tally, by: &[Dimension], style: Style) -> String {
     let rate = |replies: &ReplyFigures| replies.violation_rate().unwrap_or(-1.0);
     sorted.sort_by(|(_, a), (_, b)| rate(b).total_cmp(&rate(a)).then(b.attempts.cmp(&a.attempts)));
     let rows = sorted.into_iter().map(|(key, replies)| {
-        let mut cells = key_cells(&key, &by);
-        cells.push(share(replies.violations, replies.replies).into());
-        cells.extend(
-            [replies.attempts, replies.accepted].map(|figure| Cell::from(figure.to_string())),
-        );
         let repairs = replies.repairs_per_accepted().map(|rate| format!("{rate:.1} each"));
-        cells.push(repairs.unwrap_or_else(|| "-".to_owned()).into());
-        cells.push(replies.lost_to_claim.to_string().into());
-        cells.push(codes(replies, MAX_CODES).into());
-        Row(cells)
+        let figures = [
+            share(replies.violations, replies.replies),
+            replies.attempts.to_string(),
+            replies.accepted.to_string(),
+            repairs.unwrap_or_else(|| "-".to_owned()),
+            replies.lost_to_claim.to_string(),
+            codes(replies, MAX_CODES),
+        ];
+        (names(&key, &by), figures.map(Cell::from).to_vec())
     });
-    table::render(&columns, &rows.collect::<Vec<_>>(), 0, style)
+    table_of(&titles(&by), &columns, rows, style)
 }
 
-fn titles(by: &[Dimension]) -> Vec<Column> {
+/// A table of names and figures. If both do not fit side by side, the names stand above their figures:
+/// no name is broken.
+fn table_of(
+    titles: &[&'static str],
+    columns: &[Column],
+    rows: impl Iterator<Item = (Vec<String>, Vec<Cell>)>,
+    style: Style,
+) -> String {
+    let (names, figures): (Vec<Vec<String>>, Vec<Vec<Cell>>) = rows.unzip();
+    let beside: Vec<Column> =
+        titles.iter().copied().map(Column::fixed).chain(columns.iter().copied()).collect();
+    let whole = names.iter().zip(&figures).map(|(names, figures)| {
+        let names = names.iter().map(|name| Cell::from(name.as_str()));
+        Row(names.chain(figures.iter().cloned()).collect())
+    });
+    let whole: Vec<Row> = whole.collect();
+    let unlimited = Style { color: false, width: usize::MAX, ..style };
+    let widest = table::render(&beside, &whole, 0, unlimited);
+    let widest = widest.lines().map(UnicodeWidthStr::width).max();
+    if widest.is_none_or(|widest| widest <= style.width) {
+        return table::render(&beside, &whole, 0, style);
+    }
+    let figures: Vec<Row> = figures.into_iter().map(Row).collect();
+    let (headings, rows) = table::parts(columns, &figures, INDENT, style);
+    let mut text = lines::lines("", &titles.join(", "), style) + &headings;
+    for (names, row) in names.iter().zip(&rows) {
+        text += &lines::lines("", &names.join(", "), style);
+        text += row;
+    }
+    text
+}
+
+fn titles(by: &[Dimension]) -> Vec<&'static str> {
     let title = |name: &str| match name {
         "contract" => "CONTRACT",
         "field" => "FIELD",
@@ -134,14 +165,11 @@ fn titles(by: &[Dimension]) -> Vec<Column> {
         "model" => "MODEL",
         _ => "VERSION",
     };
-    key_values(&Key::default(), by)
-        .into_iter()
-        .map(|(name, _)| Column::wrapping(title(name)))
-        .collect()
+    key_values(&Key::default(), by).into_iter().map(|(name, _)| title(name)).collect()
 }
 
-fn key_cells(key: &Key, by: &[Dimension]) -> Vec<Cell> {
-    let or_dash = |part: &str| if part.is_empty() { "-".into() } else { Cell::from(part) };
+fn names(key: &Key, by: &[Dimension]) -> Vec<String> {
+    let or_dash = |part: &str| if part.is_empty() { "-".to_owned() } else { part.to_owned() };
     key_values(key, by).into_iter().map(|(_, part)| or_dash(part)).collect()
 }
 

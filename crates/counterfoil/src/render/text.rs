@@ -7,6 +7,7 @@ use counterfoil_flow::amount::dollars;
 pub(crate) use counterfoil_flow::amount::duration;
 use serde_json::Value;
 use std::fmt::Write;
+use std::time::Duration;
 
 /// The longest JSON value that [`abbreviate`] prints in full.
 const MAX_ABBREVIATED: usize = 60;
@@ -36,6 +37,16 @@ pub(crate) fn usage_suffix(usage: &Usage) -> String {
         let _ = write!(text, ", {}", duration(usage.wall_ms));
     }
     text
+}
+
+/// How long something takes that is not over. From the first second on it is in whole seconds, so that
+/// a status line stays readable.
+pub(crate) fn time_so_far(time: Duration) -> String {
+    let ms = match time.as_secs() {
+        0 => u64::from(time.subsec_millis()),
+        seconds => seconds.saturating_mul(1000),
+    };
+    duration(ms)
 }
 
 /// A JSON value inside a sentence. Long lists and objects are replaced by their size.

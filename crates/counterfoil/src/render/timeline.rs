@@ -1,7 +1,6 @@
 //! The timeline of a run: its events as lines, with results, violations, guard values and
 //! assignments below them.
 
-use super::claims;
 use super::event_lines::{EventFormatter, INDENT, OutputMode, guard_values};
 use super::lines;
 use super::run_summary::{Ending, output_file};
@@ -46,14 +45,14 @@ impl<'a> Timeline<'a> {
         };
         let Some(line) = self.formatter.event_line(event, at, run) else { return };
         let _ = writeln!(self.text, "{line}");
+        let details = self.formatter.details(event);
         let details = match event {
-            Event::RepairAsked { reply, claims, .. } => {
-                let output = output_file(self.state, &reply.transcript);
-                claims::repair_details(claims).into_iter().chain(output).collect()
+            Event::RepairAsked { reply, .. } => {
+                details.into_iter().chain(output_file(self.state, &reply.transcript)).collect()
             }
             Event::AttemptEnded(ended) => {
                 let program = program_line(ended, agent.as_deref(), run);
-                let details = self.attempt_details(ended, agent.as_deref());
+                let details = self.attempt_details(ended, agent.as_deref(), details);
                 program.into_iter().chain(details).collect()
             }
             Event::TransitionTaken(transition) => transition_details(transition),
@@ -80,7 +79,13 @@ impl<'a> Timeline<'a> {
         text + "\n" + &ending.render()
     }
 
-    fn attempt_details(&mut self, ended: &Ended, agent: Option<&str>) -> Vec<String> {
+    /// The lines below an attempt that ended; `further` are those that every view of a run has.
+    fn attempt_details(
+        &mut self,
+        ended: &Ended,
+        agent: Option<&str>,
+        further: Vec<String>,
+    ) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(value) = &ended.value {
             let role =
@@ -101,7 +106,7 @@ impl<'a> Timeline<'a> {
                 lines.push(line);
             }
         }
-        lines.extend(claims::attempt_details(ended));
+        lines.extend(further);
         for note in ended.changed.iter().flat_map(|changed| &changed.notes) {
             if self.notes.insert(note.clone()) {
                 lines.push(format!("note: {}", one_line(note)));

@@ -1,10 +1,10 @@
-//! The blocks of README.md, of every page in `docs/` and of the pages for contributors, executed in
-//! order, one test for each page.
+//! The blocks of README.md, of every page below `docs/` and of the pages for contributors, executed
+//! in order, one test for each page.
 
 use crate::expected::difference;
 use crate::plan::{Action, Command, Step, Syntax, plan};
 use crate::sandbox::{Ended, Sandbox};
-use crate::{markdown_files, read, root, trial};
+use crate::{markdown_below, read, root, trial};
 use libtest_mimic::Trial;
 use serde_json::Value;
 use std::path::Path;
@@ -14,7 +14,7 @@ const DOC_TESTS: &str = "crates/counterfoil-packs/src/pages.rs";
 
 fn pages() -> Vec<String> {
     let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(str::to_owned);
-    top.into_iter().chain(markdown_files("docs")).collect()
+    top.into_iter().chain(markdown_below("docs")).collect()
 }
 
 pub(crate) fn trials() -> Vec<Trial> {

@@ -1,6 +1,7 @@
-//! Links in the documentation lead somewhere, and every page of `docs/` is in the book.
+//! Links in the documentation lead somewhere, in the source tree and in the book, and every page of
+//! `docs/` is in the book.
 
-use crate::{read, root, trial};
+use crate::{markdown_below, read, root, trial};
 use libtest_mimic::Trial;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use regex::Regex;
@@ -8,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
 const SUMMARY: &str = "docs/SUMMARY.md";
+/// The folder of the book. Nothing else is on its website.
+const BOOK: &str = "docs/";
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -16,19 +19,6 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("links", "links_that_lead_nowhere_are_found", links_that_lead_nowhere_are_found),
         trial("links", "anchors_are_those_of_mdbook", anchors_are_those_of_mdbook),
     ]
-}
-
-/// Every Markdown file below a folder of the source tree, with its path in the tree.
-fn markdown_below(folder: &str) -> Vec<String> {
-    let mut pages = crate::markdown_files(folder);
-    for entry in std::fs::read_dir(root().join(folder)).unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_type().unwrap().is_dir() {
-            pages.extend(markdown_below(&format!("{folder}/{}", entry.file_name().display())));
-        }
-    }
-    pages.sort();
-    pages
 }
 
 /// A link or a picture in a page, and its line.
@@ -116,6 +106,13 @@ fn dead(page: &str, target: &str, text_of: &dyn Fn(&str) -> Option<String>) -> O
     let path = if path.is_empty() { Some(page.to_owned()) } else { resolve(page, path) };
     let Some(path) = path else { return Some("leads out of the source tree".to_owned()) };
     let Some(text) = text_of(&path) else { return Some(format!("there is no {path}")) };
+    if page.starts_with(BOOK) && !path.starts_with(BOOK) {
+        return Some(format!("leads out of {BOOK}, so the book does not have it; name the path"));
+    }
+    // GitHub lists a folder, and a website does not.
+    if page.starts_with(BOOK) && Path::new(&path).extension().is_none() {
+        return Some("leads to a folder, which the book does not have".to_owned());
+    }
     let found = anchors(&text);
     (!anchor.is_empty() && !found.contains(anchor))
         .then(|| format!("{path} has no heading #{anchor}; it has {found:?}"))
@@ -151,9 +148,11 @@ fn every_page_is_in_the_book() {
     for page in listed {
         *counts.entry(page).or_default() += 1;
     }
-    let pages = markdown_below("docs").into_iter().filter(|page| page != SUMMARY);
+    let pages: Vec<String> =
+        markdown_below("docs").into_iter().filter(|page| page != SUMMARY).collect();
     let missing: Vec<String> = pages
-        .filter(|page| !counts.contains_key(page))
+        .iter()
+        .filter(|page| !counts.contains_key(*page))
         .map(|page| page.trim_start_matches("docs/").to_owned())
         .collect();
     assert!(missing.is_empty(), "not in {SUMMARY}: {}", missing.join(", "));
@@ -161,12 +160,18 @@ fn every_page_is_in_the_book() {
         counts.iter().filter(|(_, count)| **count > 1).map(|(page, _)| page).collect();
     assert!(twice.is_empty(), "more than once in {SUMMARY}: {twice:?}");
     // That its links lead somewhere is a test of its own.
+    let book = read("book.toml");
+    for page in pages.iter().filter_map(|page| page.strip_prefix(BOOK)) {
+        let Some(folder) = page.strip_suffix("/README.md") else { continue };
+        let redirect = format!("\"/{folder}/README.html\" = \"index.html\"");
+        assert!(book.contains(&redirect), "book.toml lacks the redirect {redirect}");
+    }
 }
 
 fn links_that_lead_nowhere_are_found() {
     let text_of = |path: &str| match path {
         "docs/a.md" => Some("# One `x`\n\n## Two\n\n## Two\n".to_owned()),
-        "docs/pictures/a.svg" => Some(String::new()),
+        "docs/pictures/a.svg" | "docs/pictures" | "A.md" => Some(String::new()),
         _ => None,
     };
     for (target, part) in [
@@ -181,9 +186,17 @@ fn links_that_lead_nowhere_are_found() {
         ("#three", "no heading #three"),
         ("../../a.md", "out of the source tree"),
         ("/docs/a.md", "out of the source tree"),
+        ("../A.md", "leads out of docs/"),
+        ("../A.md#one", "leads out of docs/"),
+        ("pictures", "leads to a folder"),
+        ("pictures/", "leads to a folder"),
     ] {
         let why = dead("docs/a.md", target, &text_of).unwrap_or_default();
         assert!(why.contains(part) && why.is_empty() == part.is_empty(), "{target}: {why:?}");
+    }
+    // A page that is not in the book may name both.
+    for target in ["A.md", "docs/a.md#two", "docs/pictures"] {
+        assert_eq!(dead("B.md", target, &text_of), None, "{target}");
     }
     let page = "# A\n\n[one](x.md) and\n![two](y.svg)\n\n| [three] |\n|---|\n| `[four](z)` |\n\n[three]: w.md\n";
     let found: Vec<(usize, String)> =

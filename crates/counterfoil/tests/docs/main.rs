@@ -52,6 +52,19 @@ fn markdown_files(folder: &str) -> Vec<String> {
     pages
 }
 
+/// Every Markdown file below a folder of the source tree, with its path in the tree.
+fn markdown_below(folder: &str) -> Vec<String> {
+    let mut pages = markdown_files(folder);
+    for entry in std::fs::read_dir(root().join(folder)).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            pages.extend(markdown_below(&format!("{folder}/{}", entry.file_name().display())));
+        }
+    }
+    pages.sort();
+    pages
+}
+
 /// A test of the module `docs::<module>`.
 fn trial(module: &str, name: &str, test: impl FnOnce() + Send + 'static) -> Trial {
     Trial::test(format!("docs::{module}::{name}"), move || {

@@ -1,10 +1,13 @@
-//! The picture in the README: a claim is refuted, corrected and verified, on a terminal of 80 columns.
-//! The project is in `picture/`; its agents are scripted.
+//! The pictures in `docs/pictures/` show what the program prints:
 //!
-//! The picture has a background of its own, so that it can be read on light and on dark pages. Write
-//! it again with `UPDATE=1 cargo test -p counterfoil --test docs picture`.
+//! - `run.svg`, in the README: a claim is refuted, corrected and verified, on a terminal of 80
+//!   columns. The project is in `picture/`; its agents are scripted.
+//! - `PACK.svg`: the graph of each pack.
+//!
+//! They have a background of their own, so that they can be read on light and on dark pages. Write
+//! them again with `UPDATE=1 cargo test -p counterfoil --test docs picture`.
 
-use crate::{PROGRAM, root, trial};
+use crate::{PROGRAM, read, root, trial};
 use anstyle_svg::{Palette, Term};
 use counterfoil_testkit::{TestCommand, git_command};
 use libtest_mimic::Trial;
@@ -13,6 +16,8 @@ use std::num::NonZero;
 use std::path::Path;
 
 const PICTURE: &str = "docs/pictures/run.svg";
+const PACKS: [&str; 5] =
+    ["execution-loop", "review-fix", "feature-pipeline", "spec-pipeline", "gated-team"];
 const COMMAND: &str = "counterfoil run fix.yaml --task 'Drop the marks' --agent script:script.yaml";
 const COLUMNS: u16 = 80;
 /// More than the command prints, so that nothing scrolls away.
@@ -42,21 +47,39 @@ const COLOURS: [[u8; 3]; 16] = [
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("picture", "the_picture_shows_what_the_program_prints", the_picture_is_current),
+        trial("picture", "the_graphs_of_the_packs_are_current", the_graphs_are_current),
         trial("picture", "every_colour_can_be_read", every_colour_can_be_read),
     ]
 }
 
 fn the_picture_is_current() {
-    let drawn = draw(&session(&screen()));
-    let path = root().join(PICTURE);
+    compare(PICTURE, &draw(&session(&screen())));
+}
+
+fn the_graphs_are_current() {
+    for pack in PACKS {
+        let mut command = TestCommand::new(PROGRAM);
+        let output = command.args(["workflow", "graph", pack, "--format", "svg"]).output();
+        assert_eq!(output.code, Some(0), "{pack}: {}", output.stderr);
+        let picture = format!("docs/pictures/{pack}.svg");
+        compare(&picture, &output.stdout);
+        let shown = format!("](../pictures/{pack}.svg)");
+        let page = format!("docs/packs/{pack}.md");
+        assert!(read(&page).contains(&shown), "{page} does not show {picture}");
+    }
+}
+
+/// Fails if a picture is not the one that was drawn now. With `UPDATE`, writes it first.
+fn compare(picture: &str, drawn: &str) {
+    let path = root().join(picture);
     if std::env::var_os("UPDATE").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, &drawn).unwrap();
+        std::fs::write(&path, drawn).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == drawn,
-        "{PICTURE} shows something else; write it again with UPDATE=1, and read the diff:\n{drawn}"
+        "{picture} shows something else; write it again with UPDATE=1, and read the diff:\n{drawn}"
     );
 }
 

@@ -15,8 +15,8 @@ use std::path::{Component, Path};
 use std::sync::LazyLock;
 
 /// Languages of blocks that only show something.
-const ILLUSTRATIONS: [&str; 10] =
-    ["text", "mermaid", "jinja", "markdown", "diff", "xml", "csv", "html", "layout", "cel"];
+const ILLUSTRATIONS: [&str; 9] =
+    ["text", "jinja", "markdown", "diff", "xml", "csv", "html", "layout", "cel"];
 
 /// A step of a page, and the line of the page where its block or comment begins.
 #[derive(Debug, PartialEq, Eq)]
@@ -231,6 +231,11 @@ fn action(
         "toml" => Action::Parse { syntax: Syntax::Toml, text },
         "rust" => Action::DocTest,
         _ if ILLUSTRATIONS.contains(&language) => Action::Illustration,
+        // GitHub draws it, and the book shows its source.
+        "mermaid" => {
+            let why = "the book does not draw Mermaid; use a picture or a drawing as text";
+            return Err(why.to_owned());
+        }
         _ => {
             return Err(format!(
                 "nothing is done with a `{language}` block; write it to a file or give the reason \
@@ -319,6 +324,7 @@ fn problems_are_found() {
         ("Text.\n\n    indented\n", 3, "no language"),
         ("```python\nx\n```\n", 1, "nothing is done with a `python` block"),
         ("```bash\nx\n```\n", 1, "nothing is done"),
+        ("```mermaid\nx\n```\n", 1, "does not draw Mermaid"),
         ("<!-- flie: a -->\n```text\nx\n```\n", 1, "unknown directive `flie`"),
         ("<!-- file: ../a -->\n```text\nx\n```\n", 1, "not a path in the project"),
         ("<!-- file: /a -->\n```text\nx\n```\n", 1, "not a path in the project"),

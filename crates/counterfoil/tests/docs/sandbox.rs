@@ -7,7 +7,7 @@ use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -28,7 +28,7 @@ pub(crate) struct Ended {
     /// The exit code; none if the command was ended by a signal or took too long.
     pub(crate) code: Option<i32>,
     pub(crate) took_too_long: bool,
-    /// Standard output, then standard error.
+    /// Standard output and standard error, in the order of printing.
     pub(crate) output: String,
 }
 
@@ -66,7 +66,10 @@ impl Sandbox {
     }
 
     fn run_for(&self, timeout: Duration, options: &[&str], script: &str) -> Ended {
-        let (stdout, stderr) = (self.path("stdout"), self.path("stderr"));
+        let output = self.path("output");
+        // One description of the file, so that both streams write where the other one ended. A
+        // file, because something in the background may keep a pipe open.
+        let both = File::create(&output).unwrap();
         let mut command = Command::new("sh");
         command
             .args(options)
@@ -75,17 +78,14 @@ impl Sandbox {
             .env_clear()
             .envs(self.environment())
             .stdin(Stdio::null())
-            // Files, because something in the background may keep a pipe open.
-            .stdout(File::create(&stdout).unwrap())
-            .stderr(File::create(&stderr).unwrap())
+            .stdout(both.try_clone().unwrap())
+            .stderr(both)
             .process_group(0);
         let (status, took_too_long) = wait(command.spawn().unwrap(), timeout);
-        let read =
-            |path: &Path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
         Ended {
             code: status.code().filter(|_| !took_too_long),
             took_too_long,
-            output: read(&stdout) + &read(&stderr),
+            output: String::from_utf8_lossy(&std::fs::read(output).unwrap()).into_owned(),
         }
     }
 
@@ -97,11 +97,15 @@ impl Sandbox {
             ("HOME", self.path("home").display().to_string()),
             // The demos leave their repositories there.
             ("TMPDIR", self.path("tmp").display().to_string()),
+            // Where a job of GitHub Actions writes files that are not part of the checkout.
+            ("RUNNER_TEMP", self.path("tmp").display().to_string()),
             // For `setup`: where the examples are.
             ("SOURCE", root().display().to_string()),
             variable("NO_COLOR", "1"),
             variable("LANG", "C.UTF-8"),
             variable("TZ", "UTC"),
+            // Python prints at once, as it does at a terminal.
+            variable("PYTHONUNBUFFERED", "1"),
             variable("GIT_CONFIG_SYSTEM", "/dev/null"),
         ];
         for name in ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"] {
@@ -141,6 +145,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("sandbox", "a_command_that_takes_too_long_is_ended", slow_commands_are_ended),
         trial("sandbox", "the_project_is_a_repository_and_home_is_empty", the_project_is_clean),
+        trial("sandbox", "both_streams_are_in_the_order_of_printing", both_streams_are_in_order),
     ]
 }
 
@@ -163,4 +168,12 @@ fn the_project_is_clean() {
         sandbox.run(&["-eu"], "git log --format=%s; git status --short; ls -A ~; counterfoil -V");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.output.starts_with("Start\ncounterfoil "), "{ended:?}");
+}
+
+fn both_streams_are_in_order() {
+    let sandbox = Sandbox::new();
+    let script = "echo 1; echo 2 >&2; echo 3; sh -c 'echo 4 >&2; echo 5'; echo 6";
+    assert_eq!(sandbox.run(&[], script).output, "1\n2\n3\n4\n5\n6\n");
+    // The next command starts with an empty file.
+    assert_eq!(sandbox.run(&[], "echo 7 >&2").output, "7\n");
 }

@@ -115,7 +115,14 @@ fn a_link_to_nothing_is_in_nobodys_way() {
         "flow.yaml",
         "workflow: flow\nversion: 1\ncontracts: [contracts]\nstart: done\nstates: { done: { end: done } }\n",
     );
-    project.run(&["workflow", "check", "flow.yaml"]).expect(0, &[]);
+    // A folder is read by the check of a folder and for the workflow in it; each link is named once.
+    for path in ["flow.yaml", "./flow.yaml", "."] {
+        let output = project.run(&["workflow", "check", path]);
+        output.expect(0, &["is skipped: it is a link to nothing"]);
+        for name in ["gone.yaml is skipped", "round.yaml is skipped"] {
+            assert_eq!(output.stderr.matches(name).count(), 1, "{path}: {}", output.stderr);
+        }
+    }
     // What is named is meant.
     project.run(&["contract", "lint", "contracts/gone.yaml"]).expect(2, &["there is no file"]);
 }

@@ -1,6 +1,7 @@
 //! Measurements without assertions: `cargo test --test it -- --ignored --nocapture figures`.
 
 use super::*;
+use counterfoil_engine::journal::{RunFilter, RunGroup, RunOrder, RunSort};
 use std::io::Write;
 
 fn batch() -> Batch {
@@ -74,6 +75,26 @@ fn figures() {
     let begin = Instant::now();
     assert_eq!(journal.runs(Some(20)).unwrap().len(), 20);
     println!("listing the newest 20: {:?}", begin.elapsed());
+    for by in RunSort::EACH {
+        let order = RunOrder { by, ascending: false };
+        let filter = RunFilter { group: RunGroup::Interrupted, ..RunFilter::default() };
+        for filter in [RunFilter::default(), filter] {
+            let begin = Instant::now();
+            let page = journal.runs_page(&filter, order, None, 50).unwrap();
+            let first = begin.elapsed();
+            let begin = Instant::now();
+            journal.runs_page(&filter, order, page.next.as_ref(), 50).unwrap();
+            let group = filter.group.name();
+            println!(
+                "two pages of 50 by {} in {group}: {first:?}, {:?}",
+                by.name(),
+                begin.elapsed()
+            );
+        }
+    }
+    let begin = Instant::now();
+    let counts = journal.run_counts().unwrap();
+    println!("counting {} runs: {:?}", counts.all, begin.elapsed());
 
     let lease = start(&journal, "long");
     for n in 0..100 {

@@ -2,7 +2,7 @@
 //! knows the format and can compute every digest that needs no key.
 
 use super::*;
-use counterfoil_engine::journal::Notice;
+use counterfoil_engine::journal::{Notice, RunFilter, RunGroup, RunOrder};
 
 /// A state folder and a folder for keys.
 struct Place {
@@ -173,6 +173,24 @@ fn an_altered_row_of_a_run_is_found() {
         let journal = place.open().unwrap();
         assert!(matches!(journal.acquire("run-1"), Err(Error::Altered { .. })), "{column}");
     }
+}
+
+#[test]
+fn an_altered_run_has_no_other_outcome_and_stays_in_its_group() {
+    let place = Place::new().with_run();
+    place.alter("UPDATE runs SET reason = 'all is well'");
+    let journal = place.read().unwrap();
+    let listed = |group, outcomes: &[&str]| {
+        let outcomes = outcomes.iter().map(|&outcome| outcome.to_owned()).collect();
+        let filter = RunFilter { group, outcomes, ..RunFilter::default() };
+        let page = journal.runs_page(&filter, RunOrder::default(), None, 10).unwrap();
+        assert!(page.runs.iter().all(|run| run.altered && run.outcome() == "altered"));
+        page.runs.len()
+    };
+    assert_eq!(listed(RunGroup::Failed, &[]), 1);
+    assert_eq!(listed(RunGroup::All, &["altered"]), 1);
+    assert_eq!(listed(RunGroup::All, &["failed"]), 0);
+    assert_eq!(journal.run_counts().unwrap().failed, 1);
 }
 
 #[test]

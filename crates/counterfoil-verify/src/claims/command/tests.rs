@@ -171,7 +171,7 @@ fn what_is_said_is_held_against_how_it_ended() {
             none,
             outcome(CheckStatus::TimedOut(Duration::from_mins(10))),
             Unverifiable,
-            "`make test` took longer than 600 s and was stopped; give the check a longer timeout in counterfoil.toml",
+            "`make test` took longer than 10 min and was stopped; give the check a longer timeout in counterfoil.toml",
         ),
         (
             CommandClaim::Fails,

@@ -7,6 +7,7 @@ use crate::workspaces::disk::{self, Root, copy_and_hash};
 use crate::workspaces::metadata::{self, Content, EncodedPath, Kind, Record};
 use crate::workspaces::plan::{Change, Image, Plan};
 use crate::workspaces::three_way::{ByteSource, ConflictReason, MergeDecision, is_binary};
+use crate::workspaces::written::WrittenList;
 use crate::workspaces::{Error, MergeRecordState, Step, WorkspacePaths, Workspaces, at};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -240,6 +241,7 @@ impl Draft {
         }
         let target = Target { top, prefix: &record.prefix.0 };
         let name = self.name.clone();
+        WrittenList::create(&self.folder)?;
         self.write(workspaces, paths, target, |plan| Plan { made, around, notes, ..plan })?;
         Ok(name)
     }
@@ -287,6 +289,7 @@ impl Draft {
             made: BTreeSet::new(),
             around: BTreeMap::new(),
             left_out: Vec::new(),
+            stopped_by: Vec::new(),
             notes: Vec::new(),
         });
         plan.write(&self.folder)?;

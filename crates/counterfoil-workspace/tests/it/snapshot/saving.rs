@@ -59,3 +59,15 @@ fn a_snapshot_of_another_repository_or_a_damaged_one_is_not_used() {
     assert!(repo.snapshotter().load(&file).is_none());
     assert!(repo.snapshotter().load(&keep.path().join("nothing")).is_none());
 }
+
+#[test]
+fn the_files_of_the_whole_work_tree_are_listed() {
+    let repo = TestRepo::new();
+    repo.write("made/new.rs", "new\n");
+    repo.remove("d.rs");
+    let mut tree = repo.snapshotter();
+    let now = tree.snapshot();
+    let files = tree.files_in(&now, tree.top());
+    let has = |name: &str| files.iter().any(|path| path == Path::new(name));
+    assert!(has("a.rs") && has("src/b.rs") && has("made/new.rs") && !has("d.rs"), "{files:?}");
+}

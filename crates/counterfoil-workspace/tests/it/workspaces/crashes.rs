@@ -227,21 +227,20 @@ fn what_the_user_writes_meanwhile_is_never_overwritten() {
                 "{merged:?}"
             );
             assert_eq!(fixture.workspaces.merge_records(RUN)[0].state, MergeRecordState::Stopped);
-            // What was written can be put back when the user's own is out of the way.
-            assert_eq!(fixture.workspaces.undo(RUN, None).unwrap().changed_since, [path]);
+            // The merge did not write the user's file, so it is not in the way of an undo and stays.
+            let undone = fixture.workspaces.undo(RUN, None).unwrap();
+            assert_eq!((undone.restored, undone.changed_since), (merged.changed, vec![]), "{at:?}");
+            assert_eq!(fixture.read(path), "the user's\n", "{at:?}");
             match before.get(Path::new(path)) {
                 Some((_, bytes)) => write(&fixture.repo.join(path), bytes),
                 None => std::fs::remove_file(fixture.repo.join(path)).unwrap(),
             }
-            assert_eq!(
-                fixture.workspaces.undo(RUN, None).unwrap().changed_since,
-                Vec::<String>::new()
-            );
             let mut now = fixture.tree();
             now.retain(|path, _| !path.starts_with("new"));
             assert_eq!(now, before);
         } else {
             assert_eq!(merged.changed, 0, "{at:?}");
+            assert_eq!(fixture.workspaces.merge_records(RUN), [], "{at:?}");
         }
     }
 }
@@ -269,6 +268,100 @@ fn a_file_edited_after_a_crash_stops_the_rest() {
     assert_eq!(fixture.read("untracked"), "the user's\n");
     assert!(!fixture.repo.join("new").exists());
     assert_eq!(fixture.merge("a"), merged);
+    assert_eq!(recorded(&fixture), ["edited", "folder", "folder/f", "gone/x"]);
+    assert_eq!(fixture.workspaces.undo(RUN, None).unwrap().changed_since, ["edited"]);
+}
+
+/// The files that undo would restore.
+fn recorded(fixture: &TestRepo) -> Vec<String> {
+    let records = fixture.workspaces.merge_records(RUN);
+    records.into_iter().flat_map(|record| record.files).map(|file| file.path).collect()
+}
+
+/// Begins to merge the work, and is killed at a step.
+fn killed_merge(fixture: &TestRepo, at: Step) {
+    work(&fixture.open("a"));
+    let workspaces = Workspaces::new(&fixture.state, &fixture.repo).with_step_hook(move |step| {
+        if step == at {
+            resume_unwind(Box::new("killed"));
+        }
+    });
+    assert!(survives(|| workspaces.merge_back(RUN, "a")).is_none());
+}
+
+#[test]
+fn undo_of_a_stopped_merge_restores_what_the_merge_wrote_and_nothing_else() {
+    let fixture = fixture();
+    let mut expected = fixture.tree();
+    killed_merge(&fixture, Step::Written(2));
+    // The second file happens to be as the merge would have written it.
+    fixture.write("untracked", "the user's\n");
+    fixture.write("new/deep", "1\n");
+    let merged = fixture.merge("a");
+    assert_eq!((merged.changed, merged.conflicts), (2, vec!["untracked".to_owned()]));
+    assert_eq!(recorded(&fixture), ["folder/f", "gone/x"]);
+    let undone = fixture.workspaces.undo(RUN, None).unwrap();
+    assert_eq!((undone.restored, undone.changed_since), (2, vec![]));
+    let now = fixture.tree();
+    for path in ["untracked", "new/deep"] {
+        expected.insert(path.into(), now[Path::new(path)].clone());
+    }
+    assert_eq!(now, expected);
+    assert_eq!((&*fixture.read("untracked"), &*fixture.read("new/deep")), ("the user's\n", "1\n"));
+}
+
+#[test]
+fn undo_after_a_killed_merge_was_discarded_restores_what_it_wrote() {
+    for (at, written) in [(Step::Decided, 0), (Step::Written(2), 2), (Step::Written(5), 5)] {
+        let fixture = fixture();
+        let before = fixture.tree();
+        killed_merge(&fixture, at);
+        fixture.write("untracked", "the user's\n");
+        assert!(fixture.workspaces.discard(RUN, "a").unwrap().is_some());
+        assert_eq!(recorded(&fixture).len(), written, "{at:?}");
+        assert_eq!(fixture.workspaces.merge_records(RUN).len(), written.min(1), "{at:?}");
+        let undone = fixture.workspaces.undo(RUN, None).unwrap();
+        assert_eq!((undone.restored, undone.changed_since), (written as u64, vec![]), "{at:?}");
+        assert_eq!(fixture.read("untracked"), "the user's\n", "{at:?}");
+        fixture.write("untracked", "1\n");
+        assert_eq!(fixture.tree(), before, "{at:?}");
+    }
+}
+
+#[test]
+fn a_sweep_rolls_back_what_a_killed_merge_wrote_whatever_else_was_edited() {
+    let fixture = fixture();
+    let before = fixture.tree();
+    killed_merge(&fixture, Step::Written(2));
+    fixture.write("untracked", "the user's\n");
+    let swept = fixture.workspaces.sweep(&|_, _| false);
+    assert_eq!((swept.len(), &swept[0].notes), (1, &vec![]));
+    assert_eq!(fixture.read("untracked"), "the user's\n");
+    fixture.write("untracked", "1\n");
+    assert_eq!(fixture.tree(), before);
+}
+
+#[test]
+fn whenever_a_merge_is_killed_undo_restores_what_it_wrote_and_nothing_else() {
+    at_each_step(|n| {
+        let fixture = fixture();
+        let before = fixture.tree();
+        work(&fixture.open("a"));
+        let workspaces = killed_at(&fixture, n);
+        let survived = survives(|| workspaces.merge_back(RUN, "a").unwrap()).is_some();
+        let is_written = fixture.tree()[Path::new("untracked")].0 & 0o100 != 0;
+        fixture.write("untracked", "the user's\n");
+        fixture.merge("a");
+        let undone = fixture.workspaces.undo(RUN, None).unwrap();
+        if is_written {
+            assert_eq!(undone.changed_since, ["untracked"], "killed at step {n}");
+            return survived;
+        }
+        assert_eq!(undone.changed_since, Vec::<String>::new(), "killed at step {n}");
+        fixture.write("untracked", "1\n");
+        assert_eq!(fixture.tree(), before, "killed at step {n}");
+        survived
+    });
 }
 
 #[test]

@@ -86,6 +86,49 @@ fn live_lines_report_claims() {
 }
 
 #[test]
+fn a_claim_that_stays_refuted_is_explained_once() {
+    let refuted =
+        || vec![claim("files", Verdict::Refuted, ClaimPolicy::Require, "b.rs did not change")];
+    let started = Event::AttemptStarted {
+        attempt: "work#1".to_owned(),
+        frame: String::new(),
+        path: vec!["work".to_owned()],
+        agent: Some("worker".to_owned()),
+        n: 1,
+        contract: None,
+        builtin: None,
+    };
+    let asked = || Event::RepairAsked {
+        attempt: "work#1".to_owned(),
+        reply: Reply::default(),
+        usage: Usage::default(),
+        claims: refuted(),
+    };
+    let ended = Ended {
+        reason: "refuted: files: b.rs did not change (after 2 repairs)".to_owned(),
+        claims: refuted(),
+        ..Ended::new("work#1".to_owned(), AttemptOutcome::Claim)
+    };
+    let mut formatter = EventFormatter::new(OutputMode::Timeline, Style::default());
+    let lines: Vec<String> = [started, asked(), asked(), Event::AttemptEnded(Box::new(ended))]
+        .iter()
+        .filter_map(|event| formatter.event_lines(event, 0, &RunState::default()))
+        .flat_map(|lines| lines.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "0:00:00 ↺ work: repair requested: 1 claim refuted",
+            "          ✗ files refuted: b.rs did not change",
+            "0:00:00 ↺ work: repair requested: 1 claim refuted",
+            "          ✗ files refuted, as before",
+            "0:00:00 ✗ work: worker: 1 claim refuted, 2 repairs requested",
+            "          ✗ files refuted, as before",
+        ]
+    );
+}
+
+#[test]
 fn a_few_changed_files_are_listed() {
     for (changes, line) in [
         (changed(&["a", "b"], &[], 2), "files changed: 2 (a, b)"),
@@ -131,9 +174,9 @@ fn claims_fit_a_narrow_terminal_and_the_refuted_ones_are_red() {
             })
             .into();
     let style = Style { color: false, unicode: true, width: 40 };
-    let text = verification(&claims, "scene/fix@1", "HEAD", style);
+    let text = verification(&claims, "scene/fix@1", "HEAD", &[], style);
     insta::assert_snapshot!("narrow", text);
-    let colored = verification(&claims, "scene/fix@1", "HEAD", Style { color: true, ..style });
+    let colored = verification(&claims, "scene/fix@1", "HEAD", &[], Style { color: true, ..style });
     let colored = crate::terminal::finish(&colored);
     assert!(colored.contains("\u{1b}[31m✗ files: refuted\u{1b}[0m"), "{colored}");
 }

@@ -223,7 +223,7 @@ fn a_silent_one_is_ended_by_the_idle_clock_with_all_it_started() {
     fake.workflow("retries: { timeout: 0 }");
     let reason = fake.failed("timeout");
     assert!(
-        reason.contains("fell silent for 0.3 s") && reason.contains("raise `idle`"),
+        reason.contains("fell silent for 300 ms") && reason.contains("raise `idle`"),
         "{reason}"
     );
 }

@@ -2,6 +2,7 @@
 
 use super::{DirtyProject, says_tests_pass};
 use crate::verification::project::replies;
+use counterfoil_testkit::read_tree;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -62,19 +63,46 @@ fn a_weakened_check_is_run_as_it_was_by_the_next_process() {
 /// While a check runs with the files of the start, the agent's versions are aside. They come back.
 #[test]
 fn files_that_were_put_back_for_a_check_are_put_forward_by_the_next_process() {
+    let project = killed_while_put_back("");
+    assert_ne!(project.read("t.sh"), "exit 0\n", "the run was killed while the file was put back");
+    let report = resumed(&project);
+    assert_eq!(project.read("t.sh"), "exit 0\n", "{report:#}");
+    assert_ne!(report["outcome"], "running", "{report:#}");
+}
+
+/// A run of one step that was killed while a check ran with files from the start.
+fn killed_while_put_back(more: &str) -> DirtyProject {
     let project = project();
     // The script of the start kills the run, when it runs again.
     let kill = kills(&project);
     project.write("t.sh", format!("if grep -q broken a.rs; then {kill}exit 1; fi\n"));
     project.git(&["commit", "-q", "-a", "--no-verify", "-m", "kill"]);
-    project.write_one_step("", ", repairs: 0");
+    project.write_one_step("", &format!(", repairs: 0{more}"));
     let exec = "echo broken > a.rs; echo 'exit 0' > t.sh";
     let reply = says_tests_pass(&["a.rs", "t.sh"], exec);
     run_and_kill(&project, &[reply.clone(), reply]);
+    project
+}
+
+/// No process goes on with a run that is cancelled, so cancelling puts them forward.
+#[test]
+fn files_that_were_put_back_for_a_check_are_put_forward_when_the_run_is_cancelled() {
+    let project = killed_while_put_back("");
     assert_ne!(project.read("t.sh"), "exit 0\n", "the run was killed while the file was put back");
-    let report = resumed(&project);
-    assert_eq!(project.read("t.sh"), "exit 0\n", "{report:#}");
-    assert_ne!(report["outcome"], "running", "{report:#}");
+    project.run(&["cancel", "last"]).expect(0, &[]);
+    assert_eq!(project.read("t.sh"), "exit 0\n");
+    project.run(&["undo", "last"]).expect(1, &["  a.rs", "  t.sh"]);
+}
+
+/// The patch of a worktree has the work of the agent, not what was put back.
+#[test]
+fn files_that_were_put_back_in_a_worktree_are_put_forward_before_it_is_discarded() {
+    let project = killed_while_put_back(", workspace: worktree");
+    project.run(&["cancel", "last"]).expect(0, &[]);
+    let kept = read_tree(&project.state().join("kept"));
+    let has =
+        |text: &str| kept.values().any(|(_, bytes)| String::from_utf8_lossy(bytes).contains(text));
+    assert!(has("+broken") && has("+exit 0"), "{:?}", kept.keys());
 }
 
 /// Nobody has looked at what the agent wrote there, and it says what is run and how it is contained.

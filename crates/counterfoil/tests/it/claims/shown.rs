@@ -6,7 +6,7 @@ use crate::claims::journal::{
     repair_asked, run_ended, run_started, tests_claim, write_runs,
 };
 use counterfoil::claim::{ClaimKind, ClaimPolicy, ClaimReport, Verdict};
-use counterfoil_flow::{AttemptOutcome, Outcome};
+use counterfoil_flow::{AttemptOutcome, Cause, Event, Outcome};
 use counterfoil_testkit::TestProject;
 use serde_json::json;
 
@@ -71,6 +71,42 @@ fn the_story_says_what_changed_and_what_does_not_hold() {
     insta::assert_snapshot!("story", night.snapshot_verbatim(&["show", "last", "--timeline"]));
     insta::assert_snapshot!("trouble", night.snapshot_verbatim(&["show", "last", "--trouble"]));
     insta::assert_snapshot!("step", night.snapshot_verbatim(&["show", "last", "polish"]));
+}
+
+#[test]
+fn a_claim_that_fails_a_run_is_explained_once_below_its_step_and_once_at_the_end() {
+    let why = "claimed 2 files, 1 of them did not change: src/b.rs";
+    let wrong = || vec![files_claim(&["src/a.rs", "src/b.rs"], &["src/a.rs"], why)];
+    let reason = format!("refuted: files_changed: {why} (after 2 repairs)");
+    let mut ended = attempt_ended("implement", 1, AttemptOutcome::Claim, wrong(), &["src/a.rs"]);
+    if let Event::AttemptEnded(ended) = &mut ended {
+        ended.reason.clone_from(&reason);
+    }
+    let events = vec![
+        run_started(RUN, "nightly", "command:/opt/bin/agent -p", Some("large")),
+        frame_opened("implement"),
+        attempt_started("implement", 1),
+        repair_asked("implement", 1, wrong()),
+        repair_asked("implement", 1, wrong()),
+        ended,
+        Event::RunEnded {
+            outcome: Outcome::Failed,
+            cause: Some(Cause::Claim),
+            reason,
+            state: "implement".to_owned(),
+            exit: None,
+        },
+    ];
+    let project = TestProject::new(PROGRAM);
+    write_runs(&project, [(RUN.to_owned(), RUN_START, events)]);
+    for (arguments, times) in [
+        (&["show"] as &[&str], 2),
+        (&["show", "last", "--timeline"], 2),
+        (&["show", "last", "--trouble"], 1),
+    ] {
+        let shown = project.run(arguments).stdout;
+        assert_eq!(shown.matches(why).count(), times, "{arguments:?}\n{shown}");
+    }
 }
 
 #[test]

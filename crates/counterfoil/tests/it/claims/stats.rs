@@ -82,6 +82,25 @@ fn the_tables_say_who_to_trust_with_what() {
 }
 
 #[test]
+fn no_name_is_broken_at_a_terminal_of_80_columns() {
+    let project = four_days();
+    let mut command = project.command::<&str>(&[]);
+    let program = command.as_std().get_program().to_string_lossy().into_owned();
+    let line = format!("stty rows 40 cols 80; '{program}' claims stats");
+    let mut terminal = project.command_of("script", &["-qefc", &line, "/dev/null"]);
+    let shown = terminal.output().stdout.replace('\r', "");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    for lines in [
+        "CONTRACT, FIELD, AGENT, PLAYER\n         REFUTED  VERIFIED  STALE  UNVERIFIABLE  CORRECTED\n",
+        "scene/fix@1, files_changed, worker, agent\n    \
+         2 of 5 (40%)         3      0             0          1\n",
+        "scene/fix@1, worker, agent\n    1 of 6 (17%)         4         3  0.7 each",
+    ] {
+        assert!(shown.contains(lines), "{lines}\n{shown}");
+    }
+}
+
+#[test]
 fn spreadsheets_get_a_line_for_each_group() {
     let project = four_days();
     insta::assert_snapshot!(

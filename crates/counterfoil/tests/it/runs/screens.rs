@@ -118,6 +118,44 @@ fn typed(project: &WorkflowProject, arguments: &str, keys: &str) -> (Option<i32>
 }
 
 #[test]
+fn only_the_label_of_a_message_is_coloured_and_only_at_a_terminal() {
+    let project = WorkflowProject::new(&one_step(""), &replies(&[GOOD]));
+    project.run_workflow();
+    let program =
+        project.command::<&str>(&[]).as_std().get_program().to_string_lossy().into_owned();
+    let line = format!("'{program}' show last nothing");
+    let mut terminal = project.command_of("script", &["-qefc", &line, "/dev/null"]);
+    terminal.env_remove("NO_COLOR").env("TERM", "xterm-256color");
+    let shown = terminal.output().stdout;
+    assert!(shown.starts_with("\u{1b}[1m\u{1b}[31merror\u{1b}[0m: run"), "{shown:?}");
+    assert_eq!(shown.matches('\u{1b}').count(), 3, "{shown:?}");
+    let (_, plain) = typed(&project, "show last nothing", "");
+    assert!(plain.starts_with("error: run"), "{plain:?}");
+    let piped = project.command(&["show", "last", "nothing"]).output().stderr;
+    assert!(piped.starts_with("error: run"), "{piped:?}");
+}
+
+#[test]
+fn a_name_in_a_message_stays_on_its_line() {
+    let project = WorkflowProject::new(&one_step(""), &replies(&[GOOD]));
+    project.run_workflow();
+    let name = "work\nerror: forged";
+    for arguments in [&["show", "last", name] as &[&str], &["run", "flow.yaml", "--agent", name]] {
+        let output = project.run(arguments);
+        output.expect(2, &["work\\nerror: forged"]);
+        assert!(!output.stderr.contains(name), "{output:?}");
+    }
+}
+
+#[test]
+fn nothing_comes_before_the_error_of_a_run_that_cannot_be_resumed() {
+    let project = WorkflowProject::new(&one_step(""), &replies(&[GOOD]));
+    project.run_workflow();
+    let (_, shown) = typed(&project, "resume last", "");
+    assert!(shown.starts_with("error: run"), "{shown:?}");
+}
+
+#[test]
 fn a_question_is_asked_at_the_terminal_and_the_run_goes_on() {
     let project = WorkflowProject::new(ASK, "");
     let (code, shown) = typed(&project, "run flow.yaml", "maybe\n1\n");

@@ -199,8 +199,10 @@ fn steady(text: &str, repo: &Path) -> String {
             .map_or(rest.len(), |end| at + end);
         let (number, after) = (&rest[at..end], &rest[end..]);
         steady.push_str(&rest[..at]);
-        steady.push_str(if number.contains('.') && after.starts_with(" s") { "T" } else { number });
-        rest = after;
+        let is_time = rest[..at].ends_with(" after ");
+        let unit = [" ms", " s"].into_iter().find(|unit| is_time && after.starts_with(unit));
+        steady.push_str(if unit.is_some() { "T s" } else { number });
+        rest = &after[unit.map_or(0, str::len)..];
     }
     steady + rest
 }

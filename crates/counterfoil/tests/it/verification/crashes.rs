@@ -283,3 +283,23 @@ fn undo_leaves_what_was_written_while_nobody_drove_the_run() {
     assert_eq!(stage.project.read("NOTES.md"), "my own note\n");
     assert_eq!(stage.project.read("part-a.txt"), lost);
 }
+
+#[test]
+fn undo_names_what_an_attempt_wrote_that_was_lost_when_the_run_was_cancelled() {
+    let stage =
+        Stage::new("", "work", "  work: { agent: worker, prompt: \"Do part-a.\", go: end }");
+    let deletes = format!("rm a.rs\n{PATIENT}");
+    std::fs::write(stage.project.scratch_path("patient.sh"), deletes).unwrap();
+    // The folder is written to during the attempt, and this file is deleted before.
+    std::fs::remove_file(stage.project.path("b.rs")).unwrap();
+    let live = stage.start();
+    stage.up(&["part-a"]);
+    assert!(live.kill());
+    stage.project.run(&["cancel", "last"]).expect(0, &[]);
+    let undone = stage.project.run(&["undo", "last"]);
+    undone.expect(1, &["an attempt was lost", "not known who wrote", "part-a.rs", "part-a.txt"]);
+    let listed = |name: &str| undone.stderr.lines().any(|line| line == format!("  {name}"));
+    assert!(listed("a.rs") && !listed("b.rs"), "{undone:?}");
+    assert!(!undone.stderr.contains("the run changed no files"), "{undone:?}");
+    assert!(stage.project.path("part-a.rs").exists());
+}

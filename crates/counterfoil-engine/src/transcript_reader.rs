@@ -12,19 +12,25 @@ use std::path::{Path, PathBuf};
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// Reads transcripts from a state folder.
-pub(crate) struct TranscriptReader {
+#[derive(Debug)]
+pub struct TranscriptReader {
     state: PathBuf,
     /// The texts of a log file that holds many transcripts, by name.
     logs: OnceCell<BTreeMap<String, Vec<String>>>,
 }
 
 impl TranscriptReader {
-    pub(crate) fn new(state: &Path) -> Self {
+    /// Reads from this state folder.
+    pub fn new(state: &Path) -> Self {
         Self { state: state.to_owned(), logs: OnceCell::new() }
     }
 
     /// Reads the text of a reference and verifies its hash if one is given.
-    pub(crate) fn read(&self, reference: &str, sha256: Option<&str>) -> Result<Vec<u8>, String> {
+    ///
+    /// # Errors
+    ///
+    /// It is outside the state folder, missing, too large, or has another hash.
+    pub fn read(&self, reference: &str, sha256: Option<&str>) -> Result<Vec<u8>, String> {
         let has_hash = |bytes: &[u8]| sha256.is_none_or(|sha256| digest(bytes) == sha256);
         let Some((file, name)) = reference.split_once('#') else {
             let bytes = self.read_file(reference)?;
@@ -60,7 +66,7 @@ impl TranscriptReader {
             .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
             .map_err(|error| match error.kind() {
                 ErrorKind::NotFound => format!(
-                    "{path} is not there any more; `counterfoil clean` removes what old runs left"
+                    "{path} is not there any more; what old runs left may have been removed"
                 ),
                 _ => format!("cannot read {path}: {error}"),
             })?;
@@ -87,7 +93,7 @@ fn parse_log(bytes: &[u8]) -> BTreeMap<String, Vec<String>> {
 
 /// The possible locations of the prompt of a transcript: beside it, with the same number if the
 /// transcript has one.
-pub(crate) fn prompt_locations(transcript: &str) -> Vec<String> {
+pub fn prompt_locations(transcript: &str) -> Vec<String> {
     let mut locations = vec![format!("{transcript}.prompt")];
     if let Some((name, number)) = transcript.rsplit_once('-')
         && number.parse::<u32>().is_ok()
