@@ -32,9 +32,12 @@ pub(crate) fn status_if_ended_early(
     }
 }
 
-/// A time limit as text.
+/// A time limit as text, to a tenth of a second: the time of an attempt begins a little before its
+/// process, so a millisecond less is left than was set.
 fn shown(limit: Option<Duration>) -> String {
-    duration(limit.unwrap_or_default())
+    let ms = u64::try_from(limit.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);
+    let is_long = ms >= 500;
+    duration(Duration::from_millis(if is_long { ms.saturating_add(50) / 100 * 100 } else { ms }))
 }
 
 /// The last `max_bytes` bytes of a text, cut at a character boundary.

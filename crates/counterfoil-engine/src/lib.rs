@@ -34,5 +34,5 @@ pub use fs_files::FsFiles;
 pub use observer::{NoopObserver, Observers, RunObserver};
 pub use run_report::{Attempt, Question, Reopening, RunReport, Step};
 pub use state_progress::{StateKey, StateProgress};
-pub use transcript_reader::{TranscriptReader, prompt_locations};
+pub use transcript_reader::{TranscriptError, TranscriptReader, prompt_locations};
 pub use unheld_limits::unheld_limits;

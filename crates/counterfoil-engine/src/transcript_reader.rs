@@ -1,6 +1,7 @@
 //! Reads the prompts and outputs of a run by the references in its events.
 
 use counterfoil_agents::recording::digest;
+use counterfoil_flow::Reply;
 use counterfoil_workspace::path::is_strictly_inside;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -10,6 +11,43 @@ use std::path::{Path, PathBuf};
 
 /// The size limit of a file.
 const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Why a transcript cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TranscriptError {
+    /// The file is missing: it may have been removed with what old runs left.
+    #[error("{path} is not there any more")]
+    Missing {
+        /// The path in the state folder.
+        path: String,
+    },
+    /// The text is not the one that was recorded.
+    #[error("its content has changed")]
+    Changed,
+    /// The reference leads out of the state folder.
+    #[error("{path} is outside the state folder")]
+    Outside {
+        /// The path.
+        path: String,
+    },
+    /// The log file has no such entry.
+    #[error("the log has no entry {name}")]
+    NoEntry {
+        /// The name of the entry.
+        name: String,
+    },
+    /// It cannot be read.
+    #[error("cannot read {path}: {why}")]
+    Unreadable {
+        /// The path in the state folder.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+    /// The prompt or reply was never stored.
+    #[error("it was not kept")]
+    NotKept,
+}
 
 /// Reads transcripts from a state folder.
 #[derive(Debug)]
@@ -30,15 +68,11 @@ impl TranscriptReader {
     /// # Errors
     ///
     /// It is outside the state folder, missing, too large, or has another hash.
-    pub fn read(&self, reference: &str, sha256: Option<&str>) -> Result<Vec<u8>, String> {
+    pub fn read(&self, reference: &str, sha256: Option<&str>) -> Result<Vec<u8>, TranscriptError> {
         let has_hash = |bytes: &[u8]| sha256.is_none_or(|sha256| digest(bytes) == sha256);
         let Some((file, name)) = reference.split_once('#') else {
             let bytes = self.read_file(reference)?;
-            return if has_hash(&bytes) {
-                Ok(bytes)
-            } else {
-                Err("its content has changed".to_owned())
-            };
+            return if has_hash(&bytes) { Ok(bytes) } else { Err(TranscriptError::Changed) };
         };
         let logs = match self.logs.get() {
             Some(logs) => logs,
@@ -47,31 +81,54 @@ impl TranscriptReader {
                 self.logs.get_or_init(|| read)
             }
         };
-        let lines = logs.get(name).ok_or_else(|| format!("the log has no entry {name}"))?;
+        let lines =
+            logs.get(name).ok_or_else(|| TranscriptError::NoEntry { name: name.to_owned() })?;
         // An entry that was restarted after a crash follows the earlier ones.
         let last = lines.last().map(String::as_str).unwrap_or_default();
         let found = [lines.concat(), last.to_owned()]
             .into_iter()
             .map(String::into_bytes)
             .find(|text| has_hash(text));
-        found.ok_or_else(|| "its content has changed".to_owned())
+        found.ok_or(TranscriptError::Changed)
     }
 
-    fn read_file(&self, path: &str) -> Result<Vec<u8>, String> {
+    /// The text of a reply.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is not the one that was recorded.
+    pub fn reply(&self, reply: &Reply) -> Result<Vec<u8>, TranscriptError> {
+        match &reply.text {
+            Some(text) => self.read(text, None),
+            None => self.read(&reply.transcript, Some(&reply.sha256)),
+        }
+    }
+
+    /// The prompt that a reply answers.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub fn prompt(&self, reply: &Reply) -> Result<Vec<u8>, TranscriptError> {
+        let read = |location: &String| self.read(location, None);
+        let found = prompt_locations(&reply.transcript).iter().map(read).reduce(Result::or);
+        found.unwrap_or(Err(TranscriptError::NotKept))
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, TranscriptError> {
         if !is_strictly_inside(Path::new(path)) {
-            return Err(format!("{path} is outside the state folder"));
+            return Err(TranscriptError::Outside { path: path.to_owned() });
         }
         let mut bytes = Vec::new();
         File::open(self.state.join(path))
             .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
             .map_err(|error| match error.kind() {
-                ErrorKind::NotFound => format!(
-                    "{path} is not there any more; what old runs left may have been removed"
-                ),
-                _ => format!("cannot read {path}: {error}"),
+                ErrorKind::NotFound => TranscriptError::Missing { path: path.to_owned() },
+                _ => TranscriptError::Unreadable { path: path.to_owned(), why: error.to_string() },
             })?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
-            return Err(format!("{path} is larger than {MAX_FILE_BYTES} bytes"));
+            let why = format!("it is larger than {MAX_FILE_BYTES} bytes");
+            return Err(TranscriptError::Unreadable { path: path.to_owned(), why });
         }
         Ok(bytes)
     }
@@ -109,12 +166,12 @@ mod tests {
 
     #[test]
     fn prompts_are_beside_their_transcripts() {
-        assert_eq!(prompt_locations("t/r/qa_1.1"), ["t/r/qa_1.1.prompt"]);
+        assert_eq!(prompt_locations("t/r/build_1.1"), ["t/r/build_1.1.prompt"]);
         assert_eq!(
-            prompt_locations("t/r/qa_1.1-2"),
-            ["t/r/qa_1.1.prompt-2", "t/r/qa_1.1-2.prompt"]
+            prompt_locations("t/r/build_1.1-2"),
+            ["t/r/build_1.1.prompt-2", "t/r/build_1.1-2.prompt"]
         );
-        assert_eq!(prompt_locations("t/r/log.jsonl#qa#1.1"), ["t/r/log.jsonl#qa#1.1.prompt"]);
+        assert_eq!(prompt_locations("t/r/log.jsonl#build#1.1"), ["t/r/log.jsonl#build#1.1.prompt"]);
     }
 
     #[test]
@@ -130,10 +187,7 @@ mod tests {
         let reader = TranscriptReader::new(folder.path());
         let hash = |text: &str| digest(text.as_bytes());
         assert_eq!(reader.read("t/a", Some(&hash("said"))), Ok(b"said".to_vec()));
-        assert_eq!(
-            reader.read("t/a", Some(&hash("other"))),
-            Err("its content has changed".to_owned())
-        );
+        assert_eq!(reader.read("t/a", Some(&hash("other"))), Err(TranscriptError::Changed));
         for text in ["two", "onetwo"] {
             assert_eq!(
                 reader.read("t/log.jsonl#a#1", Some(&hash(text))),
@@ -141,7 +195,7 @@ mod tests {
             );
         }
         assert!(reader.read("t/log.jsonl#a#1", Some(&hash("one"))).is_err());
-        assert!(reader.read("../a", None).unwrap_err().contains("outside"));
-        assert!(reader.read("t/none", None).unwrap_err().contains("not there any more"));
+        assert!(matches!(reader.read("../a", None), Err(TranscriptError::Outside { .. })));
+        assert!(matches!(reader.read("t/none", None), Err(TranscriptError::Missing { .. })));
     }
 }

@@ -1,6 +1,6 @@
 //! Hints for errors of the libraries: which command or flag helps. The libraries know neither.
 
-use counterfoil_engine::{AssignmentError, Error, InputError, journal};
+use counterfoil_engine::{AssignmentError, Error, InputError, TranscriptError, journal};
 use counterfoil_flow::{BudgetPart, ReopenError, SameEnd};
 
 /// What to type, for an error that a library reported.
@@ -13,7 +13,13 @@ pub(crate) fn for_error(error: &anyhow::Error) -> Option<String> {
             .or_else(input)
             .or_else(journal)
             .or_else(|| cause.downcast_ref().and_then(for_engine))
+            .or_else(|| cause.downcast_ref().and_then(for_transcript))
     })
+}
+
+fn for_transcript(error: &TranscriptError) -> Option<String> {
+    let is_missing = matches!(error, TranscriptError::Missing { .. });
+    is_missing.then(|| "`counterfoil clean` removes what old runs left".to_owned())
 }
 
 fn for_engine(error: &Error) -> Option<String> {

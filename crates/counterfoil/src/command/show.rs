@@ -5,15 +5,15 @@ use crate::cli::{ListFormat, ShowArgs};
 use crate::exit::Exit;
 use crate::report::step::StepDiff;
 use crate::{output, render};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::pluralize;
+use counterfoil_engine::TranscriptReader;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::lists::{ClaimList, EventLine};
 use counterfoil_engine::trouble::{TroubleReport, all_trouble};
 use counterfoil_engine::{Attempt, Engine, RunReport};
-use counterfoil_engine::{TranscriptReader, prompt_locations};
 use counterfoil_workspace::workspaces::ChangedContent;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -263,14 +263,9 @@ fn show_step(engine: &Engine, report: &RunReport, step: &str, args: &ShowArgs) -
         let replies: Vec<_> = step.attempts.iter().flat_map(|attempt| &attempt.replies).collect();
         let mut text = String::new();
         for (at, reply) in replies.iter().enumerate() {
-            let read = |location: &String| files.read(location, None);
-            let locations = prompt_locations(&reply.transcript);
-            let prompt = locations
-                .iter()
-                .map(read)
-                .reduce(Result::or)
-                .unwrap_or_else(|| Err("it was not kept".to_owned()))
-                .map_err(|why| anyhow!("cannot read the prompt of {}: {why}", step.path))?;
+            let prompt = files
+                .prompt(reply)
+                .with_context(|| format!("cannot read the prompt of {}", step.path))?;
             if replies.len() > 1 {
                 let blank = if at == 0 { "" } else { "\n" };
                 text += &format!("{blank}== prompt {} of {} ==\n\n", at + 1, replies.len());
@@ -288,13 +283,9 @@ fn show_step(engine: &Engine, report: &RunReport, step: &str, args: &ShowArgs) -
     }
     if args.reply {
         let reply = last.replies.last().ok_or_else(|| unknown("reply"))?;
-        let (reference, hash) = match &reply.text {
-            Some(text) => (text, None),
-            None => (&reply.transcript, Some(reply.sha256.as_str())),
-        };
         let bytes = files
-            .read(reference, hash)
-            .map_err(|why| anyhow!("cannot read the reply of {}: {why}", step.path))?;
+            .reply(reply)
+            .with_context(|| format!("cannot read the reply of {}", step.path))?;
         output::write_stdout(&String::from_utf8_lossy(&bytes))?;
         return Ok(Exit::Success);
     }
