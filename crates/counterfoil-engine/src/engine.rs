@@ -10,6 +10,7 @@ use crate::config;
 use crate::driver::{InboxMessage, RunDriver, batch, no_room, timed_turn};
 use crate::error::Error;
 use crate::journal::{self, Journal, Lease, NewRun};
+use crate::lists::find_question;
 use crate::observer::RunObserver;
 use crate::run_inputs::validate_inputs;
 use crate::run_report::{ANSWERED, RunReport};
@@ -126,7 +127,7 @@ impl Engine {
     ///
     /// There is no journal in the folder, or it cannot be read.
     pub fn open_to_read(state: &Path, keys: Option<&Path>) -> Result<Self, Error> {
-        Ok(Self { journal: Journal::open_to_read_with(state, settings(keys))? })
+        Ok(Self { journal: Journal::open_to_read_with(state, &settings(keys))? })
     }
 
     /// The journal of the state folder.
@@ -525,17 +526,8 @@ fn question_id(run_state: &RunState, question: &str) -> String {
     if run_state.questions.contains_key(question) {
         return question.to_owned();
     }
-    let mut matching = run_state.open_questions().map(|(id, _)| id).filter(|id| {
-        // The number of a repeated question can be left out, and so can the path before its name.
-        let name = id.rsplit_once('#').map_or(id.as_str(), |(name, _)| name);
-        name.strip_suffix(question).is_some_and(|path| path.is_empty() || path.ends_with(['/', '.']))
-            // It can also be named by the state that runs the sub-workflow with the question.
-            || name.strip_prefix(question).is_some_and(|rest| rest.starts_with('/'))
-    });
-    match (matching.next(), matching.next()) {
-        (Some(only), None) => only.clone(),
-        _ => question.to_owned(),
-    }
+    let open = run_state.open_questions().map(|(id, _)| id.as_str());
+    find_question(open, question).unwrap_or(question).to_owned()
 }
 
 /// The files of a workflow that are in the repository, relative to it.

@@ -42,13 +42,20 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use writer::Writer;
 
 /// The name of the journal file in the state folder.
 const FILE: &str = "journal.db";
 /// The maximum length of a run id.
 const MAX_RUN_ID: usize = 128;
+
+/// How long a reader waits for a journal that is being created.
+const CREATION_TIME: Duration = Duration::from_secs(2);
+/// How often it tries.
+const CREATION_POLL: Duration = Duration::from_millis(20);
+/// A file that is older is not being created.
+const YOUNG: Duration = Duration::from_secs(10);
 
 /// Timeouts and limits of a journal. Tests use shorter ones than the defaults.
 #[derive(Clone, Debug)]
@@ -166,7 +173,7 @@ impl Journal {
     ///
     /// There is no journal, or it cannot be read.
     pub fn open_to_read(folder: &Path) -> Result<Self> {
-        Self::open_to_read_with(folder, Settings::default())
+        Self::open_to_read_with(folder, &Settings::default())
     }
 
     /// Opens the journal in a state folder for reading only, with custom settings.
@@ -174,7 +181,24 @@ impl Journal {
     /// # Errors
     ///
     /// There is no journal, or it cannot be read.
-    pub fn open_to_read_with(folder: &Path, settings: Settings) -> Result<Self> {
+    pub fn open_to_read_with(folder: &Path, settings: &Settings) -> Result<Self> {
+        let began = Instant::now();
+        loop {
+            match Self::open_once_to_read(folder, settings.clone()) {
+                // Another process may create it at this moment: its key is known before its first run.
+                Err(error)
+                    if !matches!(error, Error::Missing { .. })
+                        && began.elapsed() < CREATION_TIME
+                        && is_young(&folder.join(FILE)) =>
+                {
+                    std::thread::sleep(CREATION_POLL);
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    fn open_once_to_read(folder: &Path, settings: Settings) -> Result<Self> {
         let path = folder.join(FILE);
         let file = identity(&path).ok_or_else(|| Error::Missing { path: path.clone() })?;
         refuse_links(folder)?;
@@ -373,6 +397,12 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Whether a file was created a moment ago.
+fn is_young(path: &Path) -> bool {
+    let created = fs::metadata(path).and_then(|file| file.created().or_else(|_| file.modified()));
+    created.is_ok_and(|created| created.elapsed().is_ok_and(|age| age < YOUNG))
 }
 
 /// Checks that a run id can be the name of a folder.

@@ -17,13 +17,19 @@
 //! A state is visited again for another task as well as for the same one, and nothing tells which. So
 //! what a step said about itself (its files, its commit) is never replaced by what a later visit says.
 
+mod attempts;
 mod counting;
+mod figures;
 mod stats;
 mod stats_report;
 mod subject;
+mod weeks;
 
+pub use attempts::{CountedAttempt, CountedRun, RunCounter};
+pub use figures::Figures;
 pub use stats::{ClaimFigures, Dimension, Group, Key, ReplyFigures, Stats, Tally};
-pub use stats_report::{GroupReport, Property, StatsReport};
+pub use stats_report::{GroupReport, Property, StatsReport, TrendReport, WeekReport};
+pub use weeks::{Trend, Week, Weeks, week_of};
 
 use crate::visits::{Visit, Visits};
 use counterfoil_agents::spec::AgentSpec;
@@ -84,6 +90,12 @@ impl Entry {
     /// The visit and the attempt in which the claim was made.
     pub fn place(&self) -> Visit {
         Visit::new(self.visit, self.attempt)
+    }
+
+    /// The field that makes the claim; its name if no field does.
+    pub fn field(&self) -> &str {
+        let ClaimReport { claim, field, .. } = &self.claim;
+        if field.is_empty() { claim } else { field }
     }
 }
 

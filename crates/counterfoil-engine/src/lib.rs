@@ -18,6 +18,7 @@ pub mod lists;
 mod observer;
 pub mod receipt;
 mod run_inputs;
+mod run_replica;
 mod run_report;
 mod state_progress;
 mod transcript_reader;
@@ -32,6 +33,7 @@ pub use engine::{
 pub use error::{Error, InputError};
 pub use fs_files::FsFiles;
 pub use observer::{NoopObserver, Observers, RunObserver};
+pub use run_replica::RunReplica;
 pub use run_report::{Attempt, Question, Reopening, RunReport, Step};
 pub use state_progress::{StateKey, StateProgress};
 pub use transcript_reader::{TranscriptError, TranscriptReader, prompt_locations};

@@ -5,11 +5,11 @@ use crate::ledger::{self, Entry, Totals};
 use crate::run_report::{Question, Reopening, RunReport};
 use counterfoil_flow::Usage;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// A run in the list of runs.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunListItem {
     /// The run's id.
     pub run: String,
@@ -81,7 +81,7 @@ pub fn outcome(run: &RunInfo) -> &str {
 }
 
 /// The open questions of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpenQuestions {
     /// The run's id.
     pub run: String,
@@ -99,6 +99,26 @@ impl OpenQuestions {
             workflow: report.workflow.clone(),
             questions: report.questions.clone(),
         })
+    }
+}
+
+/// The open question with an id, or with an unambiguous part of it.
+pub fn find_question<'a>(open: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
+    let mut matching = open.filter(|id| {
+        // The number of a repeated question can be left out, and so can the path before its name.
+        let plain = id.rsplit_once('#').map_or(*id, |(plain, _)| plain);
+        *id == name
+            || plain
+                .strip_suffix(name)
+                .is_some_and(|path| path.is_empty() || path.ends_with(['/', '.']))
+            // It can also be named by the state that runs the sub-workflow with the question.
+            || plain.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
+    });
+    let first = matching.next()?;
+    let more: Vec<&str> = matching.collect();
+    match more.as_slice() {
+        [] => Some(first),
+        more => [first].iter().chain(more).copied().find(|id| *id == name),
     }
 }
 

@@ -9,7 +9,7 @@ use counterfoil_flow::{
     Outcome, Reopened, Reply, RunState, TransitionTaken, Usage, used_up_part,
 };
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -158,7 +158,7 @@ impl Attempt {
 }
 
 /// An open question.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Question {
     /// The question's id.
     pub id: String,
@@ -341,12 +341,23 @@ impl RunReportBuilder {
         self.ledger.entries()
     }
 
+    /// All attempts, in the order they started.
+    pub(crate) fn attempts(&self) -> &[Attempt] {
+        &self.attempts
+    }
+
     /// The report. `live` says whether a process drives the run.
     pub(crate) fn report(&self, run_state: &RunState, live: bool) -> RunReport {
-        let status = status(run_state);
-        let claims = (!self.ledger.is_empty()).then(|| self.ledger.totals());
         let (attempts, commands) =
             self.attempts.iter().cloned().partition(|attempt| attempt.agent.is_some());
+        let path = self.path.clone();
+        RunReport { attempts, commands, path, ..self.outline(run_state, live) }
+    }
+
+    /// The report without attempts and transitions, of which there may be many.
+    pub(crate) fn outline(&self, run_state: &RunState, live: bool) -> RunReport {
+        let status = status(run_state);
+        let claims = (!self.ledger.is_empty()).then(|| self.ledger.totals());
         let questions = run_state.open_questions().map(|(id, open)| {
             let (choices, pattern) = match &open.form {
                 Form::Choices(choices) => (choices.clone(), None),
@@ -377,8 +388,8 @@ impl RunReportBuilder {
             reason: status.reason,
             exit: run_state.ended.as_ref().and_then(|ended| ended.exit),
             iterations: run_state.iterations,
-            attempts,
-            commands,
+            attempts: Vec::new(),
+            commands: Vec::new(),
             claims,
             questions: questions.collect(),
             variables: run_state
@@ -387,7 +398,7 @@ impl RunReportBuilder {
                 .map(|frame| frame.variables.clone())
                 .unwrap_or_default(),
             usage: run_state.usage,
-            path: self.path.clone(),
+            path: Vec::new(),
             reopened: self.reopened.clone(),
             started_at: run_state.started_at,
             updated_at: run_state.last_at,

@@ -3,10 +3,11 @@
 use counterfoil_agents::recording::digest;
 use counterfoil_flow::Reply;
 use counterfoil_workspace::path::is_strictly_inside;
+use rustix::fs::{Mode, OFlags};
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// The size limit of a file.
@@ -120,7 +121,7 @@ impl TranscriptReader {
             return Err(TranscriptError::Outside { path: path.to_owned() });
         }
         let mut bytes = Vec::new();
-        File::open(self.state.join(path))
+        open_without_links(&self.state, Path::new(path))
             .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
             .map_err(|error| match error.kind() {
                 ErrorKind::NotFound => TranscriptError::Missing { path: path.to_owned() },
@@ -132,6 +133,22 @@ impl TranscriptReader {
         }
         Ok(bytes)
     }
+}
+
+/// Opens a regular file below a folder. A link at any place of the path is refused: an agent may have
+/// put it there. Opening a pipe would block, so it is opened in another way and refused.
+fn open_without_links(root: &Path, path: &Path) -> io::Result<File> {
+    let mut opened = File::open(root)?;
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next() {
+        let kind = if parts.peek().is_some() { OFlags::DIRECTORY } else { OFlags::NONBLOCK };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | kind;
+        opened = rustix::fs::openat(&opened, part.as_os_str(), flags, Mode::empty())?.into();
+    }
+    if opened.metadata()?.is_file() {
+        return Ok(opened);
+    }
+    Err(io::Error::other("it is not a file"))
 }
 
 /// The texts in a log by name. Invalid lines are skipped: a crash may have truncated the last one.

@@ -5,7 +5,7 @@ use crate::run_report::{Attempt, RunReport};
 use counterfoil_contract::claim::Verdict;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Something that went wrong in a run, or that nobody could check.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
@@ -34,11 +34,18 @@ pub struct TroubleReport<'a> {
 /// that could not be verified. A failure whose reason is that of the run is left out: the outcome
 /// names it.
 pub fn trouble<'a>(report: &'a RunReport, entries: &'a [Entry]) -> Vec<Trouble<'a>> {
-    let failed: Vec<&Attempt> = if report.outcome == "done" {
-        Vec::new()
-    } else {
-        failed_attempts(report).filter(|attempt| attempt.reason != report.reason).collect()
-    };
+    let attempts: Vec<&Attempt> = report.attempts.iter().chain(&report.commands).collect();
+    trouble_among(report, &attempts, entries)
+}
+
+/// The same for a report without attempts, with these attempts.
+pub fn trouble_among<'a>(
+    outline: &RunReport,
+    attempts: &[&'a Attempt],
+    entries: &'a [Entry],
+) -> Vec<Trouble<'a>> {
+    let mut failed = if outline.outcome == "done" { Vec::new() } else { failed_attempts(attempts) };
+    failed.retain(|attempt| attempt.reason != outline.reason);
     let counted = |verdict: Verdict| {
         entries.iter().filter(move |entry| !entry.superseded && entry.standing == verdict)
     };
@@ -53,15 +60,16 @@ pub fn trouble<'a>(report: &'a RunReport, entries: &'a [Entry]) -> Vec<Trouble<'
 
 /// All trouble of a run, in the same groups: also what was corrected.
 pub fn all_trouble<'a>(report: &'a RunReport, entries: &'a [Entry]) -> Vec<Trouble<'a>> {
-    let failed: Vec<&Attempt> = failed_attempts(report).collect();
-    let attempts =
-        report.attempts.iter().chain(&report.commands).filter(|attempt| {
-            attempt.outcome.as_deref().is_some_and(|outcome| outcome != "accepted")
+    let all: Vec<&Attempt> = report.attempts.iter().chain(&report.commands).collect();
+    let failed: BTreeSet<*const Attempt> =
+        failed_attempts(&all).into_iter().map(std::ptr::from_ref).collect();
+    let attempts = all
+        .into_iter()
+        .filter(|attempt| attempt.outcome.as_deref().is_some_and(|outcome| outcome != ACCEPTED))
+        .map(|attempt| {
+            let is_last = failed.contains(&std::ptr::from_ref(attempt));
+            if is_last { Trouble::Failed(attempt) } else { Trouble::Corrected(attempt) }
         });
-    let attempts = attempts.map(|attempt| {
-        let is_last = failed.iter().any(|failed| std::ptr::eq(*failed, attempt));
-        if is_last { Trouble::Failed(attempt) } else { Trouble::Corrected(attempt) }
-    });
     let refuted = entries.iter().filter(|entry| entry.claim.verdict == Verdict::Refuted);
     let unverifiable =
         entries.iter().filter(|entry| !entry.superseded && entry.standing == Verdict::Unverifiable);
@@ -71,15 +79,19 @@ pub fn all_trouble<'a>(report: &'a RunReport, entries: &'a [Entry]) -> Vec<Troub
         .collect()
 }
 
+/// The outcome of an attempt whose result counts.
+const ACCEPTED: &str = "accepted";
+
 /// The attempts that failed and that no later attempt at the same path corrected.
-fn failed_attempts(report: &RunReport) -> impl Iterator<Item = &Attempt> {
-    let all = || report.attempts.iter().chain(&report.commands);
-    let is_accepted = |attempt: &Attempt| attempt.outcome.as_deref() == Some("accepted");
-    all().filter(move |attempt| attempt.outcome.is_some() && !is_accepted(attempt)).filter(
-        move |attempt| {
-            !all().any(|later| {
-                later.path == attempt.path && later.n > attempt.n && is_accepted(later)
-            })
-        },
-    )
+fn failed_attempts<'a>(attempts: &[&'a Attempt]) -> Vec<&'a Attempt> {
+    let mut last_accepted: BTreeMap<&[String], u32> = BTreeMap::new();
+    for attempt in attempts.iter().filter(|attempt| attempt.outcome.as_deref() == Some(ACCEPTED)) {
+        let last = last_accepted.entry(&attempt.path).or_default();
+        *last = attempt.n.max(*last);
+    }
+    let is_failed = |attempt: &&Attempt| {
+        attempt.outcome.as_deref().is_some_and(|outcome| outcome != ACCEPTED)
+            && last_accepted.get(attempt.path.as_slice()).is_none_or(|last| *last <= attempt.n)
+    };
+    attempts.iter().copied().filter(is_failed).collect()
 }

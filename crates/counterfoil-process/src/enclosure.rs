@@ -55,3 +55,9 @@ pub fn enclosure(supervisor: &str) -> Option<Enclosure> {
         Ancestor::Supervisor(pid) => Enclosure::Supervisor { pid },
     })
 }
+
+/// Tells others that this process shows runs and drives none: a run that it starts is not inside of an
+/// attempt. Call it on the main thread.
+pub fn announce_dashboard() {
+    platform::name_dashboard();
+}

@@ -25,7 +25,7 @@ mod timeout;
 mod unended;
 mod watchdog;
 
-pub use enclosure::{Enclosure, enclosure};
+pub use enclosure::{Enclosure, announce_dashboard, enclosure};
 pub use interactive::{Exchange, InteractiveChild};
 pub use launch::SpawnError;
 pub use output_files::output_files;

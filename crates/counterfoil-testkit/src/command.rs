@@ -155,6 +155,11 @@ impl RunningCommand {
         send_signal(name, &self.pid().to_string());
     }
 
+    /// What is on standard output so far.
+    pub fn stdout_so_far(&self) -> String {
+        read_lossy(&self.stdout)
+    }
+
     /// What is on standard error so far.
     pub fn stderr_so_far(&self) -> String {
         read_lossy(&self.stderr)

@@ -37,6 +37,6 @@ pub use mock_server::{MockServer, ModelRequest, mock_server_command};
 pub use output::{CommandOutput, RunOutput};
 pub use process::{TIMEOUT, processes_in_attempts, send_signal, wait_until};
 pub use project::TestProject;
-pub use real_clis::{installed_clis, report_skip, testing_dir};
+pub use real_clis::{installed_browser, installed_clis, report_skip, testing_dir};
 pub use script::AgentScript;
 pub use temp::memory_dir;

@@ -1,4 +1,4 @@
-//! The real command lines of the agents, and counting the tests that are skipped without them.
+//! The real command lines of the agents, the browser, and counting the tests that are skipped without them.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,29 @@ pub fn installed_clis() -> Option<PathBuf> {
     let reason =
         if unreachable { "the npm registry did not answer" } else { "run testing/install-clis" };
     report_skip(&format!("the agents' command lines are not installed; {reason}"));
+    None
+}
+
+/// The python that can drive a browser, or `None` if the test must be skipped.
+///
+/// As with [`installed_clis`], with `COUNTERFOIL_NO_SKIPS` the test fails instead unless a registry
+/// was unreachable (`COUNTERFOIL_TEST_BROWSER_UNREACHABLE`).
+pub fn installed_browser() -> Option<PathBuf> {
+    let output = Command::new(testing_dir().join("install-browser")).arg("--where").output();
+    let python = PathBuf::from(String::from_utf8(output.unwrap().stdout).unwrap().trim_end());
+    if python.exists() && Path::new("/usr/bin/chromium").exists() {
+        return Some(python);
+    }
+    let unreachable = std::env::var_os("COUNTERFOIL_TEST_BROWSER_UNREACHABLE").is_some();
+    let name = std::thread::current().name().unwrap_or("a test").to_owned();
+    assert!(
+        unreachable || std::env::var_os("COUNTERFOIL_NO_SKIPS").is_none(),
+        "{name} must not be skipped here, but there is no browser, or nothing that drives it in {}",
+        python.display()
+    );
+    let reason =
+        if unreachable { "a registry did not answer" } else { "run testing/install-browser" };
+    report_skip(&format!("no browser is installed; {reason}"));
     None
 }
 

@@ -10,12 +10,14 @@ mod allow;
 mod artifact;
 mod assessment;
 mod cache;
+mod capture;
 mod check;
 mod claimed_counts;
 mod command;
 mod commit;
 mod complete;
 mod count;
+mod evasion;
 mod excerpt;
 mod extract;
 mod figures;
@@ -31,7 +33,10 @@ mod path;
 mod probe;
 mod rerun;
 mod run_check;
+mod runner;
 mod state;
+mod stated;
+mod unittest;
 
 pub use crate::config::{Check, CheckCommand, ConfigError, VerifyConfig};
 pub use cache::CheckCache;
@@ -41,6 +46,7 @@ pub use extract::{ExtractError, makes_claim};
 pub use figures::{Figures, FiguresError};
 pub use run_check::{CheckRun, run_check};
 
+use crate::inventory::IneffectiveTest;
 use crate::unfinished::UnfinishedWork;
 use assessment::ClaimAssessment;
 use counterfoil_contract::Contract;
@@ -63,6 +69,17 @@ use tokio::sync::watch;
 pub struct UnobservableError {
     /// The reason, as text for people.
     pub reason: String,
+}
+
+/// How many tests a step added and removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TestCounts {
+    /// The number of tests that were added, without those that check nothing.
+    pub added: u64,
+    /// The number of tests that were removed.
+    pub removed: u64,
+    /// The tests that were added and check nothing.
+    pub in_vain: Vec<IneffectiveTest>,
 }
 
 /// What the verification asks about a workspace. Calls may block: they read files and run git.
@@ -93,7 +110,7 @@ pub trait WorkspaceView: Send + Sync {
     fn tree_id(&mut self) -> Option<String>;
 
     /// How many tests were added and removed since the step began; none if they cannot be counted.
-    fn test_counts(&mut self) -> Option<(u64, u64)>;
+    fn test_counts(&mut self) -> Option<TestCounts>;
 
     /// What the changes left unfinished.
     fn unfinished_work(&mut self) -> UnfinishedWork;

@@ -8,6 +8,7 @@
 mod bodies;
 mod comments;
 mod placeholders;
+mod plain;
 
 use crate::inventory::parse::{self, Deadline, Language, line_number, node_text, walk};
 use crate::inventory::{self, TestState};
@@ -81,6 +82,8 @@ pub struct UnfinishedWork {
     pub places: Vec<Unfinished>,
     /// The files that could not be read or parsed, with the reasons.
     pub notes: Vec<String>,
+    /// The files that may hold code, in no language in which unfinished work can be found.
+    pub unknown: Vec<PathBuf>,
 }
 
 /// Whether a file is in a language in which unfinished work can be found, by its name.
@@ -98,6 +101,26 @@ fn language(path: &Path) -> Option<Language> {
     }
 }
 
+/// Whether a file may hold code, by its name.
+pub fn may_hold_code(path: &Path) -> bool {
+    is_source_file(path) || !plain::is_plain(path)
+}
+
+/// The language of a file, by its name or by the program that runs it as a script.
+fn language_of(path: &Path, text: &[u8]) -> Option<Language> {
+    language(path).or_else(|| {
+        let line = text.strip_prefix(b"#!").filter(|_| path.extension().is_none())?;
+        let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line);
+        let mut words = line.split(['/', ' ', '\t', '\r']);
+        words.find_map(|word| match word {
+            "node" => Some(Language::JavaScript),
+            word if word.starts_with("python") => Some(Language::Python),
+            _ => None,
+        })
+    })
+}
+
 /// The unfinished places of a file, in the order of their lines.
 ///
 /// # Errors
@@ -108,7 +131,7 @@ pub fn find(path: &Path, text: &[u8]) -> Result<Vec<Unfinished>, String> {
 }
 
 fn find_until(path: &Path, text: &[u8], deadline: Deadline) -> Result<Vec<Unfinished>, String> {
-    let Some(language) = language(path) else { return Ok(Vec::new()) };
+    let Some(language) = language_of(path, text) else { return Ok(Vec::new()) };
     if parse::is_binary(text) {
         return Err("it is no text in UTF-8".to_owned());
     }
@@ -153,6 +176,15 @@ pub fn added<'a, B: AsRef<[u8]>>(
         let (before, after) =
             (before.as_ref().map(AsRef::as_ref), after.as_ref().map(AsRef::as_ref));
         if before == after {
+            continue;
+        }
+        if let Some(now) = after
+            && language_of(path, now).is_none()
+            && may_hold_code(path)
+            && !parse::is_binary(now)
+            && !now.trim_ascii().is_empty()
+        {
+            work.unknown.push(path.to_owned());
             continue;
         }
         // If what was there before cannot be read, everything counts as new, and that is noted.
@@ -246,15 +278,21 @@ fn function_name<'s>(node: Node<'_>, file: &'s File<'_>) -> &'s str {
     ""
 }
 
-/// Whether a text says that something is not implemented.
+/// Whether a text says that something is not implemented, perhaps behind its name: `save: TODO`.
 fn says_not_implemented(text: &str) -> bool {
     let text = text.get(..text.floor_char_boundary(400)).unwrap_or(text).to_lowercase();
     let text = text.trim_start_matches(|character: char| !character.is_alphanumeric());
+    let behind_name = text.split_once(": ").filter(|(name, _)| !name.contains(' '));
+    puts_off(text) || behind_name.is_some_and(|(_, rest)| puts_off(rest))
+}
+
+fn puts_off(text: &str) -> bool {
     ["not implemented", "not yet implemented", "unimplemented", "to be implemented", "implement me"]
         .iter()
         .any(|phrase| text.starts_with(phrase))
-        || text == "todo"
-        || text.strip_prefix("todo").is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        || text
+            .strip_prefix("todo")
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
 }
 
 #[cfg(test)]

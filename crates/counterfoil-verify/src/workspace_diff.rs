@@ -1,6 +1,6 @@
 //! The changes of a workspace since a point in time, with and without a run.
 
-use crate::claims::{EarlierFile, RunStart, Since, UnobservableError, WorkspaceView};
+use crate::claims::{EarlierFile, RunStart, Since, TestCounts, UnobservableError, WorkspaceView};
 use crate::inventory::{self, TestDelta};
 use crate::read_file::read_file;
 use crate::unfinished::{self, UnfinishedWork};
@@ -179,7 +179,7 @@ impl WorkspaceDiff {
     /// What the changes left unfinished, at the last refresh.
     pub fn unfinished_work(&self) -> UnfinishedWork {
         let paths = self.changes.files.keys().map(PathBuf::as_path);
-        let paths: Vec<&Path> = paths.filter(|path| unfinished::is_source_file(path)).collect();
+        let paths: Vec<&Path> = paths.filter(|path| unfinished::may_hold_code(path)).collect();
         let mut unread = Vec::new();
         let mut left = MAX_TEST_BYTES;
         let files = paths.chunks(FILES_AT_ONCE).flat_map(|paths| {
@@ -286,10 +286,13 @@ impl WorkspaceView for WorkspaceDiff {
         Some(have_lines_in_common(&before, &self.snapshotter.content(now, path).ok()??))
     }
 
-    fn test_counts(&mut self) -> Option<(u64, u64)> {
+    fn test_counts(&mut self) -> Option<TestCounts> {
         let delta = self.test_delta();
-        (!delta.is_incomplete && !self.may_have_uncounted_tests())
-            .then_some((delta.added.len() as u64, delta.removed.len() as u64))
+        (!delta.is_incomplete && !self.may_have_uncounted_tests()).then(|| TestCounts {
+            added: (delta.added.len() - delta.added_in_vain.len()) as u64,
+            removed: delta.removed.len() as u64,
+            in_vain: delta.added_in_vain,
+        })
     }
 
     fn unfinished_work(&mut self) -> UnfinishedWork {

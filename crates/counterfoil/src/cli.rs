@@ -17,6 +17,7 @@ mod receipts;
 mod recordings;
 mod runs;
 mod scaffold;
+mod serve;
 mod setup;
 
 pub(crate) use check::{AttemptArgs, CheckArgs};
@@ -35,11 +36,12 @@ pub(crate) use runs::{
     StateLocation, WorkflowArgs, WorkflowCommand,
 };
 pub(crate) use scaffold::{NewArgs, NewCommand, SchemaArgs, SourceArgs};
+pub(crate) use serve::{ServeArgs, UiArgs};
 pub(crate) use setup::{DoctorArgs, HookArgs, HookCheckArgs, HookCommand, InitArgs};
 
 use long_help::{
     COMPLETIONS, DEMO, DOCTOR, HOOK, INIT, MCP, NEW, REPLAY, RESUME, RESUME_HELP, RUN, RUN_HELP,
-    SCHEMA, SHOW, VERIFY,
+    SCHEMA, SERVE, SHOW, UI, VERIFY,
 };
 
 /// Validate and verify the results of coding agents.
@@ -88,6 +90,12 @@ pub(crate) enum Command {
     /// Show a run on one screen, a step of it, or what went wrong
     #[command(after_help = SHOW)]
     Show(ShowArgs),
+    /// Open the dashboard of a repository's runs in the browser
+    #[command(long_about = UI)]
+    Ui(UiArgs),
+    /// Serve the dashboard and the HTTP API
+    #[command(long_about = SERVE)]
+    Serve(ServeArgs),
     /// Answer a question of a run
     Answer(AnswerArgs),
     /// Revert the changes that a run made in the repository
@@ -169,6 +177,8 @@ impl Command {
             Self::Cancel(args) => &args.location.repo,
             Self::Runs(args) => &args.location.repo,
             Self::Show(args) => &args.location.repo,
+            Self::Ui(args) => &args.location.repo,
+            Self::Serve(args) => &args.repo,
             Self::Answer(args) => &args.location.repo,
             Self::Undo(args) => &args.location.repo,
             Self::Clean(args) => &args.location.repo,

@@ -144,7 +144,8 @@ fn text_line(event: &str) -> String {
 /// A message for people as a line of JSON.
 fn message_line(text: &str) -> String {
     let line = LogLine {
-        timestamp: jiff::Timestamp::now().to_string(),
+        // As many digits as the subscriber writes.
+        timestamp: format!("{:.6}", jiff::Timestamp::now()),
         level: level(text),
         fields: LogFields { message: redacted(text.trim_end()), ..LogFields::default() },
         target: "counterfoil::message",

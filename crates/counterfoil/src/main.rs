@@ -61,6 +61,8 @@ fn main() -> std::process::ExitCode {
         Command::Cancel(args) => command::runs::cancel(&args),
         Command::Runs(args) => command::runs::list(&args),
         Command::Show(args) => command::show::show(&args),
+        Command::Ui(args) => command::serve::ui(&args),
+        Command::Serve(args) => command::serve::serve(&args),
         Command::Answer(args) => command::runs::answer(&args),
         Command::Undo(args) => command::undo::run(&args),
         Command::Clean(args) => command::clean::run(&args),

@@ -60,6 +60,14 @@ pub(crate) fn write_page(text: &str) -> Result<()> {
     }
 }
 
+/// Writes a page of Markdown to stdout, whose paragraphs are filled at the width of a terminal.
+pub(crate) fn write_markdown(text: &str) -> Result<()> {
+    match stdout_line_style().width {
+        usize::MAX => write_stdout(text),
+        width => write_stdout(&wrapping::page(&wrapping::unwrapped(text), width)),
+    }
+}
+
 /// Writes a JSON document to stdout, on several lines.
 pub(crate) fn write_json(value: &impl Serialize) -> Result<()> {
     write_json_lines(&(serde_json::to_string_pretty(value)? + "\n"))

@@ -23,8 +23,9 @@ pub(crate) fn require_outside_of_attempts(command: &str) -> Result<()> {
 
 /// The person or program that gives this command.
 pub(crate) fn current() -> DecidedBy {
-    let by = std::env::var("USER").unwrap_or_else(|_| "somebody".to_owned());
-    DecidedBy { by, from: Some(Box::new(origin())) }
+    let from = origin();
+    let by = std::env::var("USER").ok().filter(|name| !name.is_empty());
+    DecidedBy { by: by.unwrap_or_else(|| from.user.clone()), from: Some(Box::new(from)) }
 }
 
 /// This process as the operating system knows it. Nothing of it comes from the environment.

@@ -92,7 +92,7 @@ fn say_notices(engine: &Engine) {
 
 /// The folder with the keys of journals: outside of the state folders, so that a program that may
 /// write a journal need not be able to read its key.
-fn keys_folder() -> Option<PathBuf> {
+pub(crate) fn keys_folder() -> Option<PathBuf> {
     let base = base(std::env::var_os("XDG_DATA_HOME"), std::env::home_dir(), ".local/share")?;
     Some(base.join("keys"))
 }

@@ -9,27 +9,66 @@ use unicode_width::UnicodeWidthStr;
 /// backquotes stays in one piece, and a line that is a command is left as it is, so that both can be
 /// copied. A line with colours is left as it is, too: the code that coloured it has wrapped it.
 pub(crate) fn messages(text: &str, width: usize) -> String {
-    let wrapped = |line: &str| {
-        let content = line.trim_end();
-        if content.width() <= width || content.contains('\u{1b}') || is_command(content) {
-            return line.to_owned();
-        }
-        let words = content.trim_start();
-        let indentation = &content[..content.len() - words.len()];
-        let further = format!("{indentation}  ");
-        let options = between_words(width).initial_indent(indentation).subsequent_indent(&further);
-        textwrap::fill(words, options) + &line[content.len()..]
-    };
-    text.split_inclusive('\n').map(wrapped).collect()
+    text.split_inclusive('\n').map(|line| message(line, "  ", width)).collect()
 }
 
-/// A page of text or Markdown as it fits a terminal: as [`messages`], but fenced blocks stay as they are.
+/// A line of a message. What follows it is indented further than the line.
+fn message(line: &str, hanging: &str, width: usize) -> String {
+    let content = line.trim_end();
+    if content.width() <= width || content.contains('\u{1b}') || is_command(content) {
+        return line.to_owned();
+    }
+    let words = content.trim_start();
+    let indentation = &content[..content.len() - words.len()];
+    let further = format!("{indentation}{hanging}");
+    let options = between_words(width).initial_indent(indentation).subsequent_indent(&further);
+    textwrap::fill(words, options) + &line[content.len()..]
+}
+
+/// Markdown with every paragraph and every item of a list on one line, so that it can be wrapped at
+/// another width.
+pub(crate) fn unwrapped(text: &str) -> String {
+    let mut out = String::new();
+    let (mut in_fence, mut continues) = (false, false);
+    for line in text.lines() {
+        let words = line.trim_start();
+        let is_fence = words.starts_with("```");
+        in_fence ^= is_fence;
+        let is_code = in_fence || is_fence;
+        let is_prose = !is_code && !words.is_empty() && !words.starts_with(['#', '|', '>']);
+        if continues && is_prose && !is_item(words) {
+            // The line feed.
+            out.pop();
+            out.push(' ');
+            out.push_str(words);
+        } else {
+            out.push_str(line);
+        }
+        out.push('\n');
+        continues = is_prose;
+    }
+    out
+}
+
+/// Whether a line begins an item of a list.
+fn is_item(line: &str) -> bool {
+    let after_number = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = after_number.len() < line.len() && after_number.starts_with(". ");
+    is_numbered || line.starts_with("- ") || line.starts_with("* ")
+}
+
+/// A page of text or Markdown as it fits a terminal: as [`messages`], but fenced blocks stay as they
+/// are, and paragraphs continue below without an indentation.
 pub(crate) fn page(text: &str, width: usize) -> String {
     let mut in_fence = false;
     let wrapped = |line: &str| {
         let is_fence = line.trim_start().starts_with("```");
         in_fence ^= is_fence;
-        if in_fence || is_fence { line.to_owned() } else { messages(line, width) }
+        if in_fence || is_fence {
+            return line.to_owned();
+        }
+        let is_paragraph = !line.starts_with(' ') && !is_item(line);
+        message(line, if is_paragraph { "" } else { "  " }, width)
     };
     text.split_inclusive('\n').map(wrapped).collect()
 }
@@ -113,8 +152,8 @@ mod tests {
                 "try:   counterfoil run flow.yaml --task TEXT\n",
             ),
             (
-                "  output: /a/path/that/is/longer/than/a/line\n",
-                "  output:\n    /a/path/that/is/longer/than/a/line\n",
+                "  full output: /a/path/that/is/longer/than/a/line\n",
+                "  full output:\n    /a/path/that/is/longer/than/a/line\n",
             ),
             ("  /a/path/that/is/longer/than/a/line\n", "  /a/path/that/is/longer/than/a/line\n"),
             ("a `never closed\n", "a `never closed\n"),
@@ -131,8 +170,18 @@ mod tests {
             "A sentence that is too long for it.\n```\na line that is too long for it, too\n```\n",
             20,
         );
-        let expected = "A sentence that is\n  too long for it.\n```\na line that is too long for it, too\n```\n";
+        let expected =
+            "A sentence that is\ntoo long for it.\n```\na line that is too long for it, too\n```\n";
         assert_eq!(page, expected);
+    }
+
+    #[test]
+    fn paragraphs_of_a_page_are_filled_anew() {
+        let text = "# A title\n\nOne two three\nfour five.\n- an item that\n  goes on\n- another\n\n```\na\nb\n```\n";
+        let one_line = "# A title\n\nOne two three four five.\n- an item that goes on\n- another\n\n```\na\nb\n```\n";
+        assert_eq!(unwrapped(text), one_line);
+        let filled = "# A title\n\nOne two three four\nfive.\n- an item that goes\n  on\n- another\n\n```\na\nb\n```\n";
+        assert_eq!(page(one_line, 18), filled);
     }
 
     #[test]

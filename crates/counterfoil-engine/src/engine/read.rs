@@ -142,7 +142,7 @@ impl Engine {
     pub(super) fn report_of(&self, run_state: &RunState) -> Result<RunReport, Error> {
         let mut builder = RunReportBuilder::default();
         self.each_event(&run_state.run, 1, |event, at| builder.on_event(&event, at))?;
-        self.finish_report(&builder, run_state)
+        self.finish_report(&builder, run_state, RunReportBuilder::report)
     }
 
     /// The report of a run, with what only the journal knows of it.
@@ -150,10 +150,11 @@ impl Engine {
         &self,
         builder: &RunReportBuilder,
         run_state: &RunState,
+        make: fn(&RunReportBuilder, &RunState, bool) -> RunReport,
     ) -> Result<RunReport, Error> {
         let info = self.journal.run(&run_state.run)?;
         let live = info.driver.is_some_and(|driver| driver.live);
-        let mut report = builder.report(run_state, live);
+        let mut report = make(builder, run_state, live);
         if info.summary.outcome.as_deref() == Some(ANSWERED) && !live {
             ANSWERED.clone_into(&mut report.outcome);
         }

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::error::Error;
 use crate::ledger::Entry;
-use crate::run_report::{RunReport, RunReportBuilder};
+use crate::run_report::{Attempt, RunReport, RunReportBuilder};
 use crate::state_progress::{StateKey, StateProgress, StateProgressBuilder};
 use counterfoil_flow::{Event, RunState};
 use std::collections::BTreeMap;
@@ -98,7 +98,21 @@ impl RunView {
     ///
     /// The journal cannot be read.
     pub fn report(&self) -> Result<RunReport, Error> {
-        self.engine.finish_report(&self.report, &self.run_state)
+        self.engine.finish_report(&self.report, &self.run_state, RunReportBuilder::report)
+    }
+
+    /// The report of the run without its attempts and transitions, of which there may be many.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be read.
+    pub fn outline(&self) -> Result<RunReport, Error> {
+        self.engine.finish_report(&self.report, &self.run_state, RunReportBuilder::outline)
+    }
+
+    /// All attempts of agents, commands and built-in steps, in the order they started.
+    pub fn attempts(&self) -> &[Attempt] {
+        self.report.attempts()
     }
 
     /// The claims of the run and their verdicts.

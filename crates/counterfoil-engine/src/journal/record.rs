@@ -110,6 +110,12 @@ impl RunInfo {
         self.driver.as_ref().is_some_and(|driver| driver.live)
     }
 
+    /// Whether the run has ended, so that it only goes on if it is reopened.
+    pub fn has_ended(&self) -> bool {
+        let outcome = self.summary.outcome.as_deref();
+        outcome.is_some_and(|outcome| !matches!(outcome, "waiting" | "answered" | "interrupted"))
+    }
+
     /// The outcome of the run; `running` or `interrupted` if it has none, and `altered` if another
     /// program has altered this information.
     pub fn outcome(&self) -> &str {

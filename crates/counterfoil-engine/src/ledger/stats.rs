@@ -4,9 +4,10 @@
 //! Events are added run after run; only the figures are kept. A claim counts with its original
 //! verdict: a later change of the work tree is not the fault of the agent that made it.
 
-use super::{Ledger, program_name};
+use super::attempts::{CountedAttempt, RunCounter};
+use super::figures::Figures;
 use counterfoil_contract::claim::Verdict;
-use counterfoil_flow::{AssignedAgent, AttemptOutcome, Event, Reply};
+use counterfoil_flow::{AttemptOutcome, Event};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -60,10 +61,39 @@ impl Key {
     pub fn without_field(&self) -> Self {
         Self { field: None, ..self.clone() }
     }
+
+    /// The part of a key with all properties by which figures are grouped.
+    #[must_use]
+    pub fn grouped(&self, by: &[Dimension]) -> Self {
+        let part = |dimensions: &[Dimension], part: &Option<String>| {
+            part.clone().filter(|_| by.iter().any(|by| dimensions.contains(by)))
+        };
+        Self {
+            contract: part(&[Dimension::Contract], &self.contract),
+            field: part(&[Dimension::Field], &self.field),
+            agent: part(&[Dimension::Agent], &self.agent),
+            player: part(&[Dimension::Agent, Dimension::Player], &self.player),
+            model: part(&[Dimension::Model], &self.model),
+            version: part(&[Dimension::Version], &self.version),
+        }
+    }
+
+    /// Whether the key has every property that another one names.
+    pub fn has(&self, wanted: &Self) -> bool {
+        let pairs = [
+            (&self.contract, &wanted.contract),
+            (&self.field, &wanted.field),
+            (&self.agent, &wanted.agent),
+            (&self.player, &wanted.player),
+            (&self.model, &wanted.model),
+            (&self.version, &wanted.version),
+        ];
+        pairs.into_iter().all(|(own, wanted)| wanted.is_none() || own == wanted)
+    }
 }
 
 /// Figures about attempts and their replies.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplyFigures {
     /// The number of agent sessions.
     pub attempts: u64,
@@ -79,6 +109,10 @@ pub struct ReplyFigures {
     pub repairs: u64,
     /// The number of violations by code.
     pub codes: BTreeMap<String, u64>,
+    /// What all attempts cost in US dollars, as far as their programs tell it.
+    pub cost_usd: f64,
+    /// The tokens of all attempts.
+    pub tokens: u64,
 }
 
 impl ReplyFigures {
@@ -100,22 +134,61 @@ impl ReplyFigures {
         codes
     }
 
-    fn reply(&mut self, reply: &Reply) {
-        let violates = match reply.status.as_str() {
-            // A refuted reply satisfies its contract; only its claims do not hold.
-            "accepted" | "refuted" => false,
-            "rejected" | "absent" => true,
-            _ => return,
-        };
-        self.replies += 1;
-        if !violates {
-            return;
-        }
-        self.violations += 1;
-        for code in &reply.codes {
-            if self.codes.len() < MAX_CODES || self.codes.contains_key(code) {
-                *self.codes.entry(code.clone()).or_default() += 1;
+    /// What an accepted result cost on average, with the attempts that were not accepted.
+    pub fn cost_per_accepted(&self) -> Option<f64> {
+        (self.accepted > 0).then(|| self.cost_usd / count(self.accepted))
+    }
+
+    /// Adds an attempt.
+    pub(super) fn add_attempt(&mut self, attempt: &CountedAttempt) {
+        self.attempts += 1;
+        self.replies += attempt.replies;
+        self.violations += attempt.violations;
+        self.cost_usd += attempt.cost_usd;
+        self.tokens = self.tokens.saturating_add(attempt.tokens);
+        match attempt.outcome {
+            Some(AttemptOutcome::Accepted) => {
+                self.accepted += 1;
+                self.repairs += attempt.repairs;
             }
+            Some(AttemptOutcome::Claim) => self.lost_to_claim += 1,
+            _ => {}
+        }
+        add_codes(&mut self.codes, &attempt.codes);
+    }
+
+    /// Adds the figures of other attempts.
+    pub(super) fn add(&mut self, other: &Self) {
+        let Self {
+            attempts,
+            accepted,
+            lost_to_claim,
+            replies,
+            violations,
+            repairs,
+            codes,
+            cost_usd,
+            tokens,
+        } = other;
+        self.attempts += attempts;
+        self.accepted += accepted;
+        self.lost_to_claim += lost_to_claim;
+        self.replies += replies;
+        self.violations += violations;
+        self.repairs += repairs;
+        self.cost_usd += cost_usd;
+        self.tokens = self.tokens.saturating_add(*tokens);
+        add_codes(&mut self.codes, codes);
+    }
+}
+
+/// Adds numbers by code. The number of different codes is bounded.
+pub(super) fn add_codes(codes: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {
+    for (code, number) in others {
+        if let Some(known) = codes.get_mut(code) {
+            *known += number;
+        } else if codes.len() < MAX_CODES {
+            codes.insert(code.clone(), *number);
         }
     }
 }
@@ -143,7 +216,19 @@ impl ClaimFigures {
         rate(self.refuted, self.verified + self.refuted)
     }
 
-    fn add(&mut self, verdict: Verdict, corrected: bool) {
+    /// Adds the figures of other claims.
+    pub(super) fn add(&mut self, other: &Self) {
+        let Self { claims, verified, refuted, stale, unverifiable, corrected } = other;
+        self.claims += claims;
+        self.verified += verified;
+        self.refuted += refuted;
+        self.stale += stale;
+        self.unverifiable += unverifiable;
+        self.corrected += corrected;
+    }
+
+    /// Adds a claim.
+    pub(super) fn add_claim(&mut self, verdict: Verdict, corrected: bool) {
         self.claims += 1;
         self.corrected += u64::from(corrected);
         match verdict {
@@ -156,7 +241,7 @@ impl ClaimFigures {
 }
 
 /// The figures of a group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// The common properties of the group.
     pub key: Key,
@@ -168,7 +253,7 @@ pub struct Group {
 }
 
 /// The figures of all runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// The number of runs.
     pub runs: u64,
@@ -180,186 +265,46 @@ pub struct Tally {
 #[derive(Debug)]
 pub struct Stats {
     by: Vec<Dimension>,
-    runs: u64,
-    assigned: BTreeMap<String, AssignedAgent>,
-    ledger: Ledger,
-    /// The attempts in flight, with their group and the number of repairs.
-    open: BTreeMap<String, (Key, u64)>,
-    replies: BTreeMap<Key, ReplyFigures>,
-    claims: BTreeMap<Key, ClaimFigures>,
+    figures: Figures,
+    run: RunCounter,
 }
 
-/// The maximum number of groups, to bound memory. All further groups are combined.
-const MAX_GROUPS: usize = 10_000;
 /// The maximum number of codes in a group.
-const MAX_CODES: usize = 64;
-/// The name of the combined group.
-const OTHERS: &str = "(others)";
+pub(super) const MAX_CODES: usize = 64;
 
 impl Stats {
     /// Collects figures grouped by these properties.
     pub fn new(by: &[Dimension]) -> Self {
-        Self {
-            by: by.to_vec(),
-            runs: 0,
-            assigned: BTreeMap::new(),
-            ledger: Ledger::new(),
-            open: BTreeMap::new(),
-            replies: BTreeMap::new(),
-            claims: BTreeMap::new(),
-        }
+        Self { by: by.to_vec(), figures: Figures::default(), run: RunCounter::default() }
     }
 
     /// Adds the next event. The first event of a run ends the run before it.
     pub fn on_event(&mut self, event: &Event, at: i64) {
-        match event {
-            Event::RunStarted(started) => {
-                self.close();
-                self.runs += 1;
-                self.assigned.clone_from(&started.agents);
-            }
-            Event::RunResumed(resumed) => self.assigned.extend(resumed.agents.clone()),
-            Event::RunReopened(reopened) => self.assigned.extend(reopened.agents.clone()),
-            Event::AttemptStarted { attempt, agent: Some(agent), contract, .. } => {
-                let program = self.assigned.get(agent);
-                let name = program.map(|program| program_name(&program.spec));
-                let key = self.key(&Properties {
-                    agent,
-                    contract: contract.as_deref(),
-                    field: None,
-                    player: name.as_deref(),
-                    model: program.and_then(|program| program.model.as_deref()),
-                    version: program.and_then(|program| program.version.as_deref()),
-                });
-                figures_of(&mut self.replies, &key).attempts += 1;
-                self.open.insert(attempt.clone(), (key, 0));
-            }
-            Event::RepairAsked { attempt, reply, .. } => {
-                if let Some((key, repairs)) = self.open.get_mut(attempt) {
-                    *repairs += 1;
-                    figures_of(&mut self.replies, key).reply(reply);
-                }
-            }
-            Event::AttemptEnded(ended) => {
-                if let Some((key, repairs)) = self.open.remove(&ended.attempt) {
-                    let figures = figures_of(&mut self.replies, &key);
-                    if let Some(reply) = &ended.reply {
-                        figures.reply(reply);
-                    }
-                    match ended.outcome {
-                        AttemptOutcome::Accepted => {
-                            figures.accepted += 1;
-                            figures.repairs += repairs;
-                        }
-                        AttemptOutcome::Claim => figures.lost_to_claim += 1,
-                        _ => {}
-                    }
-                }
-            }
-            Event::AttemptLost { attempt, .. } => {
-                self.open.remove(attempt);
-            }
-            _ => {}
+        if matches!(event, Event::RunStarted(_)) {
+            self.close();
+            self.figures.runs += 1;
         }
-        self.ledger.on_event(event, at);
+        self.run.on_event(event, at);
     }
 
     /// The figures of all runs.
     pub fn tally(mut self) -> Tally {
         self.close();
-        let mut groups: Vec<Group> = Vec::with_capacity(self.claims.len());
-        let mut without_claims = self.replies.clone();
-        for (key, claims) in &self.claims {
-            let whose = key.without_field();
-            without_claims.remove(&whose);
-            let replies = self.replies.get(&whose).cloned().unwrap_or_default();
-            groups.push(Group { key: key.clone(), replies, claims: *claims });
-        }
-        // Groups without claims still have replies.
-        let by_field = self.by.contains(&Dimension::Field);
-        groups.extend(without_claims.into_iter().map(|(key, replies)| Group {
-            key: Key { field: by_field.then(String::new), ..key },
-            replies,
-            claims: ClaimFigures::default(),
-        }));
-        groups.sort_by(|a, b| {
-            // Groups without a rate come last.
-            let rate = |group: &Group| group.claims.refutation_rate().unwrap_or(-1.0);
-            rate(b)
-                .total_cmp(&rate(a))
-                .then(b.claims.claims.cmp(&a.claims.claims))
-                .then(b.replies.attempts.cmp(&a.replies.attempts))
-                .then_with(|| a.key.cmp(&b.key))
-        });
-        Tally { runs: self.runs, groups }
+        self.figures.tally(&self.by)
     }
 
-    /// Ends a run: counts its claims and drops them.
+    /// Ends a run: counts its attempts and claims, and drops them.
     fn close(&mut self) {
-        for entry in std::mem::take(&mut self.ledger).all_entries() {
-            // Claims of commands belong to no agent.
-            let Some(agent) = &entry.agent else { continue };
-            let field =
-                if entry.claim.field.is_empty() { &entry.claim.claim } else { &entry.claim.field };
-            let key = self.key(&Properties {
-                agent,
-                contract: entry.contract.as_deref(),
-                field: Some(field),
-                player: entry.player.as_deref(),
-                model: entry.model.as_deref(),
-                version: entry.version.as_deref(),
-            });
-            figures_of(&mut self.claims, &key).add(entry.claim.verdict, entry.corrected);
-        }
-        self.open.clear();
-        self.assigned.clear();
-    }
-
-    /// The key of a group for these properties.
-    fn key(&self, known: &Properties<'_>) -> Key {
-        let by = |dimensions: &[Dimension], value: Option<&str>| {
-            let wanted = self.by.iter().any(|by| dimensions.contains(by));
-            wanted.then(|| value.unwrap_or_default().to_owned())
-        };
-        Key {
-            contract: by(&[Dimension::Contract], known.contract),
-            field: known.field.and_then(|field| by(&[Dimension::Field], Some(field))),
-            agent: by(&[Dimension::Agent], Some(known.agent)),
-            player: by(&[Dimension::Agent, Dimension::Player], known.player),
-            model: by(&[Dimension::Model], known.model),
-            version: by(&[Dimension::Version], known.version),
-        }
+        let run = std::mem::take(&mut self.run).finish();
+        self.figures.add_run(&run, &self.by);
     }
 }
 
-/// The properties of an attempt or a claim.
-struct Properties<'a> {
-    agent: &'a str,
-    contract: Option<&'a str>,
-    field: Option<&'a str>,
-    player: Option<&'a str>,
-    model: Option<&'a str>,
-    version: Option<&'a str>,
-}
-
-/// The figures of a key, or of the combined group if there are too many groups.
-fn figures_of<'a, F: Default>(figures: &'a mut BTreeMap<Key, F>, key: &Key) -> &'a mut F {
-    if figures.len() < MAX_GROUPS || figures.contains_key(key) {
-        return figures.entry(key.clone()).or_default();
-    }
-    let other = |part: &Option<String>| part.as_ref().map(|_| OTHERS.to_owned());
-    let others = Key {
-        contract: other(&key.contract),
-        field: other(&key.field),
-        agent: other(&key.agent),
-        player: other(&key.player),
-        model: other(&key.model),
-        version: other(&key.version),
-    };
-    figures.entry(others).or_default()
+fn rate(part: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| count(part) / count(of))
 }
 
 #[allow(clippy::cast_precision_loss)] // Counts of replies are far below 2^52.
-fn rate(part: u64, of: u64) -> Option<f64> {
-    (of > 0).then(|| part as f64 / of as f64)
+fn count(number: u64) -> f64 {
+    number as f64
 }

@@ -1,6 +1,7 @@
 //! The statistics as data: the names and the order of the figures.
 
 use super::stats::{Dimension, Group, Tally};
+use super::weeks::{Trend, Week};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -75,6 +76,73 @@ pub struct GroupReport {
     pub corrected: u64,
     /// How often each code was reported.
     pub codes: BTreeMap<String, u64>,
+}
+
+/// The figures of a group with what it cost and with its last weeks.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct TrendReport {
+    /// The figures of all weeks.
+    #[serde(flatten)]
+    pub group: GroupReport,
+    /// What all attempts cost in US dollars, as far as their programs tell it.
+    pub cost_usd: f64,
+    /// What an accepted result cost on average, with the attempts that were not accepted.
+    pub cost_per_accepted: Option<f64>,
+    /// The tokens of all attempts.
+    pub tokens: u64,
+    /// The last weeks, the earliest first.
+    pub weeks: Vec<WeekReport>,
+}
+
+/// The figures of a group in one week. Runs belong to the week in which they started.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct WeekReport {
+    /// The beginning of the week, Monday at midnight UTC, in milliseconds since 1970.
+    pub starts_at: i64,
+    /// The number of agent sessions.
+    pub attempts: u64,
+    /// Attempts that ended with an accepted result.
+    pub accepted: u64,
+    /// Complete replies.
+    pub replies: u64,
+    /// Replies without a result, or with one that does not satisfy its contract.
+    pub violations: u64,
+    /// Claims that agree with the observation.
+    pub verified: u64,
+    /// Claims that contradict the observation.
+    pub refuted: u64,
+    /// What all attempts cost in US dollars.
+    pub cost_usd: f64,
+}
+
+impl Trend {
+    /// The figures as data, with the properties by which they are grouped.
+    pub fn report(&self, by: &[Dimension]) -> TrendReport {
+        let replies = &self.group.replies;
+        TrendReport {
+            group: self.group.report(by),
+            cost_usd: rounded(replies.cost_usd),
+            cost_per_accepted: replies.cost_per_accepted().map(rounded),
+            tokens: replies.tokens,
+            weeks: self.weeks.iter().map(Week::report).collect(),
+        }
+    }
+}
+
+impl Week {
+    fn report(&self) -> WeekReport {
+        let (replies, claims) = (&self.group.replies, &self.group.claims);
+        WeekReport {
+            starts_at: self.starts_at,
+            attempts: replies.attempts,
+            accepted: replies.accepted,
+            replies: replies.replies,
+            violations: replies.violations,
+            verified: claims.verified,
+            refuted: claims.refuted,
+            cost_usd: rounded(replies.cost_usd),
+        }
+    }
 }
 
 impl Tally {

@@ -23,7 +23,7 @@ const SECRETS: [&str; 17] = [
     ".config/gh",
     ".config/git/credentials",
     ".local/share/keyrings",
-    ".local/share/counterfoil/keys",
+    ".local/share/counterfoil",
     ".cargo/credentials.toml",
     ".cargo/credentials",
 ];
@@ -143,8 +143,8 @@ pub(super) fn find(
     let toolchains = ["RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "GOROOT", "JAVA_HOME"];
     let toolchains = toolchains.iter().filter_map(|name| variable(name)).map(PathBuf::from);
     let programs = programs.iter().cloned().chain(on_path).chain(toolchains).chain(cargo.clone());
-    // The keys of journals, if they are not in the home folder.
-    let keys = variable("XDG_DATA_HOME").map(|data| PathBuf::from(data).join("counterfoil/keys"));
+    // The keys of journals and the tokens of servers, if they are not in the home folder.
+    let keys = variable("XDG_DATA_HOME").map(|data| PathBuf::from(data).join("counterfoil"));
     let mut around = Surroundings {
         git,
         state: state.and_then(existing),

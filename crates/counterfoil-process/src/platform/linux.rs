@@ -30,6 +30,16 @@ const OOM_SCORE: &str = "/proc/self/oom_score_adj";
 /// The name of the watchdog, at most 15 bytes.
 const WATCHDOG_NAME: &std::ffi::CStr = c"agent-watchdog";
 
+/// The name of a dashboard, at most 15 bytes.
+const DASHBOARD_NAME: &std::ffi::CStr = c"run-dashboard";
+
+/// Gives this process the name of a dashboard. Only the main thread can.
+pub(crate) fn name_dashboard() {
+    if let Err(error) = rustix::thread::set_name(DASHBOARD_NAME) {
+        tracing::debug!(%error, "the dashboard keeps the name of its program");
+    }
+}
+
 /// Makes this process the parent of orphaned descendants, so that scans find them and they can be
 /// reaped.
 pub(crate) fn adopt_orphans() {

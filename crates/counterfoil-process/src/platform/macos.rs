@@ -44,6 +44,7 @@ impl Machine {
             .without_tasks()
             .with_user(UpdateKind::Always)
             .with_exe(UpdateKind::Always)
+            .with_cmd(UpdateKind::Always)
             .with_environ(UpdateKind::Always);
         let pids = pids.map(|pids| {
             let unsigned = pids.iter().filter_map(|pid| u32::try_from(*pid).ok());
@@ -160,13 +161,18 @@ pub(crate) fn enclosing_ancestor(supervisor: &str) -> Option<Ancestor> {
         }
         let exe = entry.exe();
         let has_name = exe.and_then(|exe| exe.file_name()) == Some(OsStr::new(supervisor));
-        if pid != this && (has_name || (own.is_some() && exe == own)) {
+        // A dashboard drives no run, and was refused inside of attempts itself.
+        let is_dashboard = entry.cmd().get(1).is_some_and(|word| word == "ui" || word == "serve");
+        if pid != this && (has_name || (own.is_some() && exe == own)) && !is_dashboard {
             return Some(Ancestor::Supervisor(pid));
         }
         pid = entry.parent()?.as_u32().cast_signed();
     }
     None
 }
+
+/// The command line says what a dashboard is.
+pub(crate) fn name_dashboard() {}
 
 /// The regular file that output goes to. Pipes are not followed here.
 pub(crate) fn files_of(output: BorrowedFd<'_>) -> Vec<PathBuf> {

@@ -51,8 +51,10 @@ pub(crate) struct Scripts {
     pub(super) module_folders: BTreeSet<PathBuf>,
     /// Files without which there was no check when the run began.
     pub(super) missing: BTreeSet<PathBuf>,
-    /// Files that a script runs only if they exist.
+    /// Files that a script or a makefile runs only if they exist.
     optional: BTreeSet<PathBuf>,
+    /// Globs of the files that a makefile includes.
+    included: BTreeSet<String>,
     /// The targets of make that it counts on.
     pub(crate) targets: Targets,
 }
@@ -60,14 +62,12 @@ pub(crate) struct Scripts {
 impl Scripts {
     /// Whether the check runs a file, or would run it.
     pub(crate) fn contains(&self, path: &Path) -> bool {
-        self.runs(path) || self.shadows.contains(path)
+        self.runs(path) || self.shadows.contains(path) || matches_any(&self.included, path)
     }
 
     /// Whether the check runs a file.
     pub(crate) fn runs(&self, path: &Path) -> bool {
-        let matches =
-            |glob: &String| Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(path));
-        self.files.contains(path) || self.globs.iter().any(matches)
+        self.files.contains(path) || matches_any(&self.globs, path)
     }
 
     /// Whether there was no check before a file that is new: it is the script, or the file that the
@@ -80,6 +80,11 @@ impl Scripts {
             || self.missing.contains(path)
             || is_rules(path) && self.missing.iter().any(has_makefile)
     }
+}
+
+/// Whether one of some globs matches a path.
+fn matches_any(globs: &BTreeSet<String>, path: &Path) -> bool {
+    globs.iter().any(|glob| Glob::new(glob).is_ok_and(|glob| glob.compile_matcher().is_match(path)))
 }
 
 /// The scripts of a check, relative to the top of the repository. `folder` is where the check runs.

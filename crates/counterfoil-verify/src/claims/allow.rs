@@ -1,5 +1,6 @@
 //! Which commands of a result may be run, and with which environment. Pure.
 
+use super::evasion;
 use crate::config::VerifyConfig;
 use counterfoil_contract::claim::Claim;
 use std::ffi::OsString;
@@ -8,14 +9,35 @@ use std::ffi::OsString;
 /// language, and the terminal.
 const USUAL: [&str; 5] = ["PATH", "HOME", "LANG", "LANGUAGE", "TERM"];
 /// Characters with which one command line becomes several commands, or writes elsewhere.
-const OPERATORS: [char; 13] = [';', '&', '|', '<', '>', '`', '$', '(', ')', '{', '}', '\n', '\r'];
+pub(super) const OPERATORS: [char; 13] =
+    [';', '&', '|', '<', '>', '`', '$', '(', ')', '{', '}', '\n', '\r'];
+
+/// Whether a command of a result may be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Permission {
+    Allowed,
+    /// A pattern matches it, but this word of it changes what the command does.
+    Evades(String),
+    NotAllowed,
+}
 
 /// Whether a command may be run: the claim allows it, or the project does, or it is one of the
 /// project's own checks.
-pub(super) fn is_allowed(line: &str, claim: &Claim, config: &VerifyConfig) -> bool {
+pub(super) fn permission(line: &str, claim: &Claim, config: &VerifyConfig) -> Permission {
     let line = line.trim();
-    claim.allow.iter().chain(&config.allow).any(|pattern| matches(pattern.trim(), line))
-        || config.checks.values().any(|check| check.run.to_string() == line)
+    if config.checks.values().any(|check| check.run.to_string() == line) {
+        return Permission::Allowed;
+    }
+    let mut permission = Permission::NotAllowed;
+    for pattern in claim.allow.iter().chain(&config.allow).map(|pattern| pattern.trim()) {
+        if matches(pattern, line) {
+            match evasion::find(pattern, line) {
+                Some(word) => permission = Permission::Evades(word),
+                None => return Permission::Allowed,
+            }
+        }
+    }
+    permission
 }
 
 /// Whether a pattern matches a whole command line. `*` stands for any text without shell operators,
@@ -102,13 +124,14 @@ mod tests {
         config.checks.insert("test".into(), Check::shell("cargo test && echo ok"));
         let claim = Claim::new(ClaimKind::Commands).allowing("pytest*");
         for (line, allowed) in [
-            ("pytest -q", true),
-            (" make check ", true),
-            ("cargo test && echo ok", true),
-            ("cargo test", false),
-            ("true", false),
+            ("pytest -q", Permission::Allowed),
+            (" make check ", Permission::Allowed),
+            ("cargo test && echo ok", Permission::Allowed),
+            ("cargo test", Permission::NotAllowed),
+            ("true", Permission::NotAllowed),
+            ("make check -n", Permission::Evades("-n".to_owned())),
         ] {
-            assert_eq!(is_allowed(line, &claim, &config), allowed, "{line}");
+            assert_eq!(permission(line, &claim, &config), allowed, "{line}");
         }
     }
 

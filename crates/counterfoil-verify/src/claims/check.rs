@@ -3,31 +3,24 @@
 
 use super::allow;
 use super::cache::CachedOutcome;
+use super::capture::OutputCapture;
 use super::excerpt::{Focus, MAX_EXCERPT_BYTES, excerpt};
 use super::idle::{self, SaidIdle};
 use super::probe;
 use super::rerun;
+use super::runner::Unfinished;
 use super::state::VerificationState;
 use super::{Figures, VerifyContext};
 use crate::config::{Check, CheckCommand};
 use counterfoil_contract::claim::Evidence;
 use counterfoil_contract::text::duration;
 use counterfoil_process::contain::SetupFailure;
-use counterfoil_process::{
-    Cause, ChildSpec, Environment, Exit, Output, OutputSink, SpawnError, Timeouts, supervise,
-};
+use counterfoil_process::{Cause, ChildSpec, Environment, Exit, SpawnError, Timeouts, supervise};
 use counterfoil_workspace::snapshot::Changes;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The maximum length of the output in the evidence. The end of the output is kept.
-const MAX_TAIL_BYTES: usize = 4 << 10;
-/// The maximum number of bytes of the output that an excerpt is made of, from its end.
-const MAX_OUTPUT_BYTES: usize = 256 << 10;
-/// The maximum number of bytes of each stream that are searched for figures, from its end.
-const MAX_STREAM_BYTES: usize = 1 << 20;
 /// The exit codes of a shell for a program that cannot be executed and for one that does not exist.
 const NOT_RUN_EXIT_CODES: [i32; 2] = [126, 127];
 
@@ -42,6 +35,8 @@ pub(super) enum CheckStatus {
     CouldNotRun(String),
     /// It exited with 0, but it did not run what it counts on, for this reason.
     Idle(String),
+    /// It exited with 0, but it did not end as a run of its test runner does.
+    Unfinished(Unfinished),
     /// It was stopped on request.
     Stopped,
 }
@@ -108,6 +103,7 @@ impl CheckOutcome {
             }
             CheckStatus::CouldNotRun(why) => format!("`{}` could not be run: {why}", self.line),
             CheckStatus::Idle(why) => idle_text(&self.line, why),
+            CheckStatus::Unfinished(how) => how.text(&self.line),
             CheckStatus::Stopped => format!("`{}` was stopped", self.line),
         };
         let took = match (&self.status, self.from_cache) {
@@ -274,18 +270,7 @@ pub(super) async fn execute(
     match ended {
         Ok(ended) => {
             outcome.wall_ms = u64::try_from(ended.wall.as_millis()).unwrap_or(u64::MAX);
-            outcome.status = match (ended.cause, ended.exit) {
-                (Cause::Stopped, _) => CheckStatus::Stopped,
-                (Cause::Startup | Cause::Idle | Cause::Total, _) => {
-                    CheckStatus::TimedOut(check.timeout)
-                }
-                (Cause::Finished | Cause::Finishing | Cause::SinkStopped, Exit::Code(code)) => {
-                    CheckStatus::Exited(code)
-                }
-                (Cause::Finished | Cause::Finishing | Cause::SinkStopped, Exit::Signal(signal)) => {
-                    CheckStatus::Exited(128 + signal)
-                }
-            };
+            outcome.status = status_of_end(ended.cause, ended.exit, check.timeout);
             if ended.left_behind > 0 {
                 let left = counterfoil_contract::text::pluralize(ended.left_behind, "process");
                 outcome.notes.push(format!("it left {left} running, and they were killed"));
@@ -318,9 +303,14 @@ pub(super) async fn execute(
                 .to_owned(),
         });
     }
+    if outcome.status == CheckStatus::Exited(0)
+        && let Some(how) = capture.unfinished(&check.run)
+    {
+        outcome.status = CheckStatus::Unfinished(how);
+    }
     let focus = if outcome.status == CheckStatus::Exited(0) { Focus::End } else { Focus::Failures };
     outcome.excerpt = excerpt(&capture.output(), focus, MAX_EXCERPT_BYTES);
-    outcome.figures = capture.figures();
+    outcome.figures = capture.figures(&check.run);
     outcome.said_idle = idle::find_said(&capture.output());
     if let (Some(report), Some(before)) = (&check.report, report_before) {
         match report_figures(report, before.as_ref(), state) {
@@ -332,6 +322,19 @@ pub(super) async fn execute(
         }
     }
     outcome
+}
+
+fn status_of_end(cause: Cause, exit: Exit, timeout: Duration) -> CheckStatus {
+    match (cause, exit) {
+        (Cause::Stopped, _) => CheckStatus::Stopped,
+        (Cause::Startup | Cause::Idle | Cause::Total, _) => CheckStatus::TimedOut(timeout),
+        (Cause::Finished | Cause::Finishing | Cause::SinkStopped, Exit::Code(code)) => {
+            CheckStatus::Exited(code)
+        }
+        (Cause::Finished | Cause::Finishing | Cause::SinkStopped, Exit::Signal(signal)) => {
+            CheckStatus::Exited(128 + signal)
+        }
+    }
 }
 
 /// A missing program makes the check unusable, unless the step itself changed or removed the
@@ -428,79 +431,4 @@ fn changed_files(
     let names: Vec<String> =
         changed.into_iter().map(|path| super::format::display_path(path)).collect();
     (!names.is_empty()).then_some(names)
-}
-
-/// Captures the output of a check: its end as evidence, and a longer part of each stream for
-/// figures.
-#[derive(Default)]
-struct OutputCapture {
-    /// The end of both streams, as they arrived.
-    output: Vec<u8>,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-}
-
-impl OutputSink for OutputCapture {
-    fn output(&mut self, output: Output<'_>) -> ControlFlow<()> {
-        let (bytes, stream) = match output {
-            Output::Stdout(bytes) => (bytes, &mut self.stdout),
-            Output::Stderr(bytes) => (bytes, &mut self.stderr),
-        };
-        append_bounded(stream, bytes, MAX_STREAM_BYTES);
-        append_bounded(&mut self.output, bytes, MAX_OUTPUT_BYTES);
-        ControlFlow::Continue(())
-    }
-}
-
-/// Appends bytes and keeps only the last `max` bytes. The buffer may grow to twice that length
-/// before it is cut, so that each byte moves at most once.
-fn append_bounded(end: &mut Vec<u8>, bytes: &[u8], max: usize) {
-    let bytes = &bytes[bytes.len().saturating_sub(max)..];
-    end.extend_from_slice(bytes);
-    if end.len() > 2 * max {
-        end.drain(..end.len() - max);
-    }
-}
-
-impl OutputCapture {
-    fn tail(&self) -> String {
-        self.end(MAX_TAIL_BYTES)
-    }
-
-    fn output(&self) -> String {
-        self.end(MAX_OUTPUT_BYTES)
-    }
-
-    /// At most `max` bytes of the end of the output, as plain text.
-    fn end(&self, max: usize) -> String {
-        let cut = self.output.len().saturating_sub(max);
-        // Do not start in the middle of a character.
-        let from =
-            (cut..self.output.len()).find(|at| self.output[*at] & 0xc0 != 0x80).unwrap_or(cut);
-        let text = String::from_utf8_lossy(&self.output[from..]).replace("\r\n", "\n");
-        let lines = text.split('\n').map(|line| {
-            let line = super::figures::strip_ansi(line);
-            line.chars().filter(|c| *c == '\t' || !c.is_control()).collect::<String>()
-        });
-        lines.collect::<Vec<_>>().join("\n").trim_end().to_owned()
-    }
-
-    /// What was written to standard error, from its beginning unless it is long.
-    fn first_errors(&self) -> String {
-        let errors = &self.stderr[..self.stderr.len().min(MAX_TAIL_BYTES)];
-        String::from_utf8_lossy(errors).into_owned()
-    }
-
-    fn last_line(&self) -> Option<String> {
-        let tail = self.tail();
-        let last = tail.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-        Some(super::format::truncate(last, 200))
-    }
-
-    fn figures(&self) -> Option<Figures> {
-        let end = |stream: &'_ Vec<u8>| stream.len().saturating_sub(MAX_STREAM_BYTES);
-        let (stdout, stderr) =
-            (&self.stdout[end(&self.stdout)..], &self.stderr[end(&self.stderr)..]);
-        Figures::from_output(stdout).or_else(|| Figures::from_output(stderr))
-    }
 }

@@ -1,7 +1,8 @@
 //! Numbers that a result states, and the counts of a test run among them. Pure.
 
-use super::extract::{CommandClaim, claim_from_word};
+use super::extract::CommandClaim;
 use super::format::display_text;
+use super::stated::{self, claim_from_word};
 use counterfoil_contract::claim::Figure;
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
@@ -93,11 +94,28 @@ pub(super) struct ClaimedCounts {
 }
 
 impl ClaimedCounts {
-    /// The counts in a value: in the object itself, and under `details`, `counts`, `figures` or
-    /// `tests`.
+    /// The counts in a value: in a text, or in an object itself, its words, and under `details`,
+    /// `counts`, `figures` or `tests`.
     pub(super) fn of(value: &Value) -> Self {
         let mut counts = Self::default();
-        let Some(object) = value.as_object() else { return counts };
+        let object = match value {
+            Value::Object(object) => object,
+            Value::String(text) => {
+                counts.counts = stated::counts(text);
+                return counts;
+            }
+            Value::Array(items) => {
+                return match items.as_slice() {
+                    [one] => Self::of(one),
+                    many if many.iter().any(|one| !Self::of(one).is_empty()) => Self::of_several(),
+                    _ => counts,
+                };
+            }
+            _ => return counts,
+        };
+        for text in STATUS_KEYS.iter().filter_map(|key| object.get(*key)?.as_str()) {
+            counts.counts.extend(stated::counts(text));
+        }
         let nested = ["details", "counts", "figures", "tests"]
             .iter()
             .filter_map(|key| object.get(*key).and_then(Value::as_object));
@@ -107,6 +125,12 @@ impl ClaimedCounts {
             }
         }
         counts
+    }
+
+    /// The counts of several values, which one outcome cannot be compared with.
+    pub(super) fn of_several() -> Self {
+        let why = "the counts are in several values, and the check has one result".to_owned();
+        Self { incomparable: vec![why], ..Self::default() }
     }
 
     /// Adds a figure of an object. The first of its members that holds a number counts.
@@ -186,20 +210,33 @@ impl ClaimedCounts {
 fn is_statement(figure: Figure, value: &Value) -> bool {
     match (figure, value) {
         (Figure::Passed | Figure::Failed, Value::Bool(_)) => true,
-        (Figure::Passed, Value::String(word)) => claim_from_word(word) != CommandClaim::Unstated,
+        (Figure::Passed, Value::String(word)) => {
+            matches!(claim_from_word(word), CommandClaim::Succeeds | CommandClaim::Fails)
+        }
         _ => false,
     }
 }
 
 /// The members of an object that say whether a command succeeds, by precedence.
-const STATUS_KEYS: [&str; 7] =
-    ["status", "result", "outcome", "success", "ok", "passed", "passing"];
+const STATUS_KEYS: [&str; 11] = [
+    "status",
+    "result",
+    "outcome",
+    "success",
+    "ok",
+    "passed",
+    "passing",
+    "pass",
+    "state",
+    "verdict",
+    "conclusion",
+];
 
 /// What an object says about a command in words. `None` if it has no word.
 pub(super) fn stated_status(object: &Map<String, Value>) -> Option<CommandClaim> {
     let stated = |key: &&str| match (*key, said(object, key)) {
         // A text there may be a count.
-        ("passed", Some(CommandClaim::Unstated)) => None,
+        ("passed", Some(CommandClaim::Unstated | CommandClaim::Unclear)) => None,
         (_, claim) => claim,
     };
     STATUS_KEYS.iter().find_map(stated).or_else(|| said(object, "failed"))
@@ -217,6 +254,9 @@ fn said(object: &Map<String, Value>, key: &str) -> Option<CommandClaim> {
 
 /// Two members of a value that contradict each other.
 pub(super) fn contradiction(value: &Value) -> Option<String> {
+    if let Value::Array(items) = value {
+        return items.iter().find_map(contradiction);
+    }
     let object = value.as_object()?;
     let keys = || STATUS_KEYS.iter().chain(&["tests_passed", "failed", "tests_failed"]);
     let says = |wanted| keys().find(|key| said(object, key) == Some(wanted));

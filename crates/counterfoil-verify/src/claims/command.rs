@@ -1,6 +1,6 @@
 //! Verifies that a command succeeds or fails as a result claims, by running it.
 
-use super::allow;
+use super::allow::{self, Permission};
 use super::assessment::ClaimAssessment;
 use super::check::{CheckOutcome, CheckStatus, idle_text, run};
 use super::claimed_counts::{ClaimedCounts, ClaimedNumber, contradiction};
@@ -35,6 +35,10 @@ pub(super) async fn verify(
     };
     let claim = match resolve_claim(effective, contract, value, &found) {
         Ok(CommandClaim::Unstated) => return None,
+        Ok(CommandClaim::Unclear) => {
+            let why = ExtractError::UnclearOutcome.to_string();
+            return Some(ClaimAssessment::unverifiable(claimed, why));
+        }
         Ok(claim) => claim,
         Err(why) => return Some(ClaimAssessment::unverifiable(claimed, why.to_string())),
     };
@@ -62,8 +66,7 @@ fn stated_counts(found: &[FieldValue<'_>]) -> ClaimedCounts {
     match found {
         [one] => ClaimedCounts::of(one.value),
         many if many.iter().any(|found| !ClaimedCounts::of(found.value).is_empty()) => {
-            let why = "the counts are in several values, and the check has one result".to_owned();
-            ClaimedCounts { incomparable: vec![why], ..ClaimedCounts::default() }
+            ClaimedCounts::of_several()
         }
         _ => ClaimedCounts::default(),
     }
@@ -119,17 +122,8 @@ pub(super) fn resolve_claim(
     value: &Value,
     found: &[FieldValue<'_>],
 ) -> Result<CommandClaim, ExtractError> {
-    let mut own = found.iter().map(|found| extract::command_claim(found.value));
-    let stated = match own.next() {
-        // Several values are combined: one failure is enough.
-        Some(first) => own.fold(first, |all, one| match (all, one) {
-            (CommandClaim::Fails, _) | (_, CommandClaim::Fails) => CommandClaim::Fails,
-            (CommandClaim::Unstated, _) | (_, CommandClaim::Unstated) => CommandClaim::Unstated,
-            (CommandClaim::Succeeds, _) | (_, CommandClaim::Succeeds) => CommandClaim::Succeeds,
-            (CommandClaim::Counts, CommandClaim::Counts) => CommandClaim::Counts,
-        }),
-        None => CommandClaim::Unstated,
-    };
+    let stated =
+        extract::combine_claims(found.iter().map(|found| extract::command_claim(found.value)));
     let Some(when) = &effective.claim.when else { return Ok(stated) };
     let expression = Expression::compile(
         when,
@@ -183,6 +177,9 @@ fn assess(
         CheckStatus::Idle(why) => {
             return assessment(Verdict::Unverifiable, idle_text(&outcome.line, why));
         }
+        CheckStatus::Unfinished(how) => {
+            return assessment(Verdict::Unverifiable, how.text(&outcome.line));
+        }
         CheckStatus::Stopped => {
             return assessment(
                 Verdict::Unverifiable,
@@ -191,7 +188,8 @@ fn assess(
         }
     };
     match (claim, code) {
-        (CommandClaim::Succeeds | CommandClaim::Unstated, 0) | (CommandClaim::Counts, _) => {}
+        (CommandClaim::Succeeds | CommandClaim::Unstated | CommandClaim::Unclear, 0)
+        | (CommandClaim::Counts, _) => {}
         (CommandClaim::Fails, 0) => {
             return assessment(
                 Verdict::Refuted,
@@ -205,7 +203,7 @@ fn assess(
                 return assessment(Verdict::Refuted, reason);
             }
         }
-        (CommandClaim::Succeeds | CommandClaim::Unstated, code) => {
+        (CommandClaim::Succeeds | CommandClaim::Unstated | CommandClaim::Unclear, code) => {
             let reason =
                 format!("claimed to succeed, but `{}` {}", outcome.line, outcome.exited(code));
             return assessment(Verdict::Refuted, reason);
@@ -297,9 +295,10 @@ fn observed(outcome: &CheckOutcome) -> Value {
     let mut observed = match &outcome.status {
         CheckStatus::Exited(code) => json!({"exit_code": code}),
         CheckStatus::TimedOut(_) => json!({"timed_out": true}),
-        CheckStatus::CouldNotRun(_) | CheckStatus::Idle(_) | CheckStatus::Stopped => {
-            return Value::Null;
-        }
+        CheckStatus::CouldNotRun(_)
+        | CheckStatus::Idle(_)
+        | CheckStatus::Unfinished(_)
+        | CheckStatus::Stopped => return Value::Null,
     };
     if let (Some(figures), Some(members)) = (outcome.figures, observed.as_object_mut())
         && let Ok(Value::Object(figures)) = serde_json::to_value(figures)
@@ -324,12 +323,15 @@ pub(super) async fn verify_each(
     let mut each = Vec::new();
     let mut ran = 0;
     for command in commands {
+        let permission = match &command {
+            FieldCommand::Shell(line) => allow::permission(line, &effective.claim, context.config),
+            _ => Permission::Allowed,
+        };
         let entry = match command {
-            FieldCommand::Shell(line)
-                if !allow::is_allowed(&line, &effective.claim, context.config) =>
-            {
-                FieldCommandRun::NotAllowed(line)
-            }
+            FieldCommand::Shell(line) if permission != Permission::Allowed => match permission {
+                Permission::Evades(word) => FieldCommandRun::Evades(line, word),
+                _ => FieldCommandRun::NotAllowed(line),
+            },
             FieldCommand::Shell(line) if ran < MAX_COMMANDS => {
                 ran += 1;
                 let scrubbed = Some(context.config.environment.clone());
@@ -357,6 +359,8 @@ enum FieldCommandRun {
     NotRun(String, String),
     /// Nobody allowed the command, so it was not run.
     NotAllowed(String),
+    /// The command was not run because one of its words changes what it does.
+    Evades(String, String),
     /// The command was not run because [`MAX_COMMANDS`] others were.
     OverLimit(String),
 }
@@ -365,15 +369,15 @@ fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
     let claimed = format::json_list(each.iter().map(|entry| match entry {
         FieldCommandRun::Ran(outcome) => format!("cmd: {}", outcome.line),
         FieldCommandRun::NotRun(text, _) => text.clone(),
-        FieldCommandRun::NotAllowed(line) | FieldCommandRun::OverLimit(line) => {
-            format!("cmd: {line}")
-        }
+        FieldCommandRun::NotAllowed(line)
+        | FieldCommandRun::Evades(line, _)
+        | FieldCommandRun::OverLimit(line) => format!("cmd: {line}"),
     }));
     let mut observed = Vec::new();
     let (mut failed, mut stale, mut unknown, mut not_run) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut not_allowed, mut over_limit) = (Vec::<String>::new(), Vec::<String>::new());
-    let mut evidence = Vec::new();
+    let (mut evidence, mut refused) = (Vec::new(), Vec::new());
     let mut succeeded = 0;
     for entry in each {
         let outcome = match entry {
@@ -384,6 +388,11 @@ fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
             }
             FieldCommandRun::NotAllowed(line) => {
                 not_allowed.push(format!("`{}`", format::display_text(line)));
+                continue;
+            }
+            FieldCommandRun::Evades(line, word) => {
+                let (line, word) = (format::display_text(line), format::display_text(word));
+                refused.push(format!("`{line}` was not run, because `{word}` may change what it does; leave it out, or name it in `allow`"));
                 continue;
             }
             FieldCommandRun::OverLimit(line) => {
@@ -397,6 +406,7 @@ fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
             CheckStatus::Exited(code) => format!("{} exited with {code}", outcome.line),
             CheckStatus::TimedOut(_) => format!("{} took too long", outcome.line),
             CheckStatus::Idle(_) => format!("{} ran nothing", outcome.line),
+            CheckStatus::Unfinished(_) => format!("{} did not end in good order", outcome.line),
             CheckStatus::CouldNotRun(_) | CheckStatus::Stopped => {
                 format!("{} was not run", outcome.line)
             }
@@ -417,8 +427,7 @@ fn assess_each(each: &[FieldCommandRun]) -> ClaimAssessment {
         evidence.push(displayed);
         evidence.extend(outcome.notes.iter().map(|note| Evidence::new("note", note.clone())));
     }
-    let ran = each.len() - not_run.len() - not_allowed.len() - over_limit.len();
-    let mut refused = Vec::new();
+    let ran = each.iter().filter(|entry| matches!(entry, FieldCommandRun::Ran(_))).count();
     if !not_allowed.is_empty() {
         refused.push(format!(
             "{} not allowed, so nothing of it was run: {}; name it in `allow` of the claim or of [claims] in {}",

@@ -7,7 +7,7 @@ use super::{VerifyContext, command};
 use crate::unfinished::UnfinishedWork;
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Verdict};
-use counterfoil_contract::text::{join_limited, pluralize};
+use counterfoil_contract::text::{display_path, join_limited, pluralize};
 use serde_json::{Value, json};
 
 /// The maximum number of places in the evidence.
@@ -28,7 +28,7 @@ pub(super) fn verify(
         let claimed = found.first().map(|found| found.value.clone()).unwrap_or_default();
         match command::resolve_claim(effective, contract, value, &found) {
             Ok(CommandClaim::Succeeds) => claimed,
-            Ok(CommandClaim::Fails | CommandClaim::Counts | CommandClaim::Unstated) => return None,
+            Ok(_) => return None,
             Err(why) => return Some(ClaimAssessment::unverifiable(claimed, why.to_string())),
         }
     };
@@ -37,16 +37,34 @@ pub(super) fn verify(
         return Some(ClaimAssessment::unverifiable(claimed, reason));
     }
     let work = context.view.unfinished_work();
-    Some(assess(claimed, &work, context.concurrent_writer))
+    let is_implied = effective.field.is_empty();
+    Some(assess(claimed, &work, context.concurrent_writer, is_implied))
 }
 
-fn assess(claimed: Value, work: &UnfinishedWork, other: Option<&str>) -> ClaimAssessment {
+fn assess(
+    claimed: Value,
+    work: &UnfinishedWork,
+    other: Option<&str>,
+    is_implied: bool,
+) -> ClaimAssessment {
     let count = work.places.len();
     let observed = json!({ "unfinished": count });
     let places = work.places.iter().take(MAX_LISTED);
     let evidence = places.map(|place| Evidence::new("diff", place.to_string()));
     let (verdict, reason) = match (count, other) {
-        (0, _) if work.notes.is_empty() => (Verdict::Verified, String::new()),
+        (0, _) if work.notes.is_empty() && work.unknown.is_empty() => {
+            (Verdict::Verified, String::new())
+        }
+        // Nobody said that these files are complete. What the workflow asks for is what can be found.
+        (0, _) if work.notes.is_empty() && is_implied => (Verdict::Verified, String::new()),
+        (0, _) if work.notes.is_empty() => {
+            let files = join_limited(work.unknown.iter().map(|path| display_path(path)), 5);
+            let count = pluralize(work.unknown.len(), "changed file");
+            let why = format!(
+                "{count} of a kind in which unfinished work is not found: {files}; let a check or a person decide whether the work is complete"
+            );
+            (Verdict::Unverifiable, why)
+        }
         (0, _) => {
             let why = join_limited(work.notes.iter().cloned(), 3);
             (Verdict::Unverifiable, format!("not all changes could be read: {why}"))
@@ -64,6 +82,11 @@ fn assess(claimed: Value, work: &UnfinishedWork, other: Option<&str>) -> ClaimAs
     assessment.evidence.extend(evidence);
     if let Some(more @ 1..) = count.checked_sub(MAX_LISTED) {
         assessment = assessment.with_evidence(Evidence::new("diff", format!("and {more} more")));
+    }
+    if is_implied && !work.unknown.is_empty() {
+        let files = join_limited(work.unknown.iter().map(|path| display_path(path)), 5);
+        let note = format!("unfinished work is not found in files of this kind: {files}");
+        assessment = assessment.with_evidence(Evidence::new("note", note));
     }
     assessment.with_notes(work.notes.iter().take(MAX_LISTED).cloned())
 }

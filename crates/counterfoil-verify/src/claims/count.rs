@@ -7,7 +7,7 @@ use super::extract;
 use super::format;
 use super::path::{ChangeIndex, ResolvedPath};
 use super::state::VerificationState;
-use super::{Check, Figures, VerifyContext, command, probe};
+use super::{Check, Figures, TestCounts, VerifyContext, command, probe};
 use counterfoil_contract::claim::{EffectiveClaim, Evidence, Figure, Verdict};
 use counterfoil_contract::text::duration;
 use counterfoil_workspace::snapshot::Change;
@@ -252,6 +252,9 @@ async fn against_check(
         (CheckStatus::Idle(why), _) => {
             ClaimAssessment::unverifiable(json!(claimed), idle_text(&outcome.line, why))
         }
+        (CheckStatus::Unfinished(how), _) => {
+            ClaimAssessment::unverifiable(json!(claimed), how.text(&outcome.line))
+        }
         (CheckStatus::TimedOut(after), _) => {
             let why =
                 format!("`{}` took longer than {} and was stopped", outcome.line, duration(*after));
@@ -267,16 +270,29 @@ async fn against_check(
 fn against_tests(
     claimed: &ClaimedNumber,
     figure: Figure,
-    tests: Option<(u64, u64)>,
+    tests: Option<TestCounts>,
 ) -> ClaimAssessment {
-    let Some((added, removed)) = tests else {
+    let Some(TestCounts { added, removed, in_vain }) = tests else {
         let why = "the tests cannot be counted: the changed files are in no supported language";
         return ClaimAssessment::unverifiable(json!(claimed), why);
     };
     let observed = if figure == Figure::TestsAdded { added } else { removed };
-    compare(claimed, observed, &[], &format!("{} observed:", figure_name(figure))).with_evidence(
-        Evidence::new("list", format!("tests in the tree: {added} added, {removed} removed")),
-    )
+    let mut assessment =
+        compare(claimed, observed, &[], &format!("{} observed:", figure_name(figure)))
+            .with_evidence(Evidence::new(
+                "list",
+                format!("tests in the tree: {added} added, {removed} removed"),
+            ));
+    if figure == Figure::TestsAdded && !in_vain.is_empty() {
+        let names: Vec<String> = in_vain.iter().map(ToString::to_string).collect();
+        let names = format::join_limited(&names);
+        let more = format!("{} more that check nothing: {names}", in_vain.len());
+        if assessment.verdict == Verdict::Refuted {
+            assessment.reason = format!("{}; not counted: {more}", assessment.reason);
+        }
+        assessment = assessment.with_notes([format!("not counted: {more}")]);
+    }
+    assessment
 }
 
 fn against_changes(

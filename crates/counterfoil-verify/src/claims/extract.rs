@@ -2,6 +2,7 @@
 //! locations. Pure.
 
 use super::claimed_counts::{ClaimedCounts, ClaimedNumber, stated_status};
+use super::stated::claim_from_word;
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimKind, EffectiveClaim};
 use serde_json::{Map, Value};
@@ -28,6 +29,9 @@ pub enum ExtractError {
     /// The claim does not say what the number counts.
     #[error("the claim does not say what is counted: add `of` or `figure`")]
     NothingCounted,
+    /// The value of a claim about a command says neither that it succeeds nor that it fails.
+    #[error("the value does not say whether it passed; say `pass`, `fail` or `not-run`")]
+    UnclearOutcome,
     /// This text is not a command.
     #[error("{0:?} is neither `cmd: …` nor `manual: …`")]
     NotCommand(String),
@@ -217,46 +221,57 @@ pub(super) enum CommandClaim {
     Fails,
     /// Its counts are stated, and not whether it succeeds.
     Counts,
-    /// Neither: the command was not run, or the word is unknown.
+    /// Nothing is said about it: it was not run, or the value is empty.
     Unstated,
+    /// Something is said about it that is not understood.
+    Unclear,
 }
 
 /// The claim that a value makes about a command.
 pub(super) fn command_claim(value: &Value) -> CommandClaim {
     match value {
+        Value::Null => CommandClaim::Unstated,
         Value::Bool(true) => CommandClaim::Succeeds,
         Value::Bool(false) => CommandClaim::Fails,
+        Value::Number(_) => CommandClaim::Unclear,
         Value::String(word) => claim_from_word(word),
+        Value::Array(items) => combine_claims(items.iter().map(command_claim)),
         Value::Object(object) => {
             let counts = ClaimedCounts::of(value);
             match stated_status(object) {
-                Some(CommandClaim::Unstated) if counts.say_that_tests_ran() => CommandClaim::Counts,
+                Some(CommandClaim::Unstated | CommandClaim::Unclear)
+                    if counts.say_that_tests_ran() =>
+                {
+                    CommandClaim::Counts
+                }
                 Some(claim) => claim,
+                None if counts.is_empty() && !is_empty(value) => CommandClaim::Unclear,
                 None => counts.command_claim(),
             }
         }
-        _ => CommandClaim::Unstated,
     }
 }
 
-pub(super) fn claim_from_word(word: &str) -> CommandClaim {
-    let word: String = word
-        .trim()
-        .chars()
-        .map(|c| if matches!(c, '_' | ' ') { '-' } else { c.to_ascii_lowercase() })
-        .collect();
-    match word.as_str() {
-        "pass" | "passed" | "passes" | "passing" | "all-pass" | "all-passed" | "all-passing"
-        | "success" | "succeeded" | "successful" | "ok" | "okay" | "green" | "good" | "clean"
-        | "true" | "yes" | "valid" | "done" | "complete" | "completed" | "finished"
-        | "tests-pass" | "all-tests-pass" | "all-tests-passed" | "all-tests-passing" => {
-            CommandClaim::Succeeds
-        }
-        "fail" | "failed" | "fails" | "failing" | "failure" | "some-fail" | "some-failed"
-        | "some-failing" | "all-fail" | "all-failed" | "error" | "errors" | "red" | "broken"
-        | "false" | "no" | "invalid" | "incomplete" | "unfinished" | "not-done"
-        | "not-complete" | "not-passing" | "tests-fail" | "tests-failed" => CommandClaim::Fails,
-        _ => CommandClaim::Unstated,
+/// The claim that several values make together: one failure is enough.
+pub(super) fn combine_claims(claims: impl Iterator<Item = CommandClaim>) -> CommandClaim {
+    let combined = claims.reduce(|all, one| match (all, one) {
+        (CommandClaim::Fails, _) | (_, CommandClaim::Fails) => CommandClaim::Fails,
+        (CommandClaim::Unclear, _) | (_, CommandClaim::Unclear) => CommandClaim::Unclear,
+        (CommandClaim::Unstated, _) | (_, CommandClaim::Unstated) => CommandClaim::Unstated,
+        (CommandClaim::Succeeds, _) | (_, CommandClaim::Succeeds) => CommandClaim::Succeeds,
+        (CommandClaim::Counts, CommandClaim::Counts) => CommandClaim::Counts,
+    });
+    combined.unwrap_or(CommandClaim::Unstated)
+}
+
+/// Whether a value holds nothing at any depth.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(items) => items.iter().all(is_empty),
+        Value::Object(members) => members.values().all(is_empty),
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
@@ -399,6 +414,7 @@ pub fn makes_claim(
                 None => Ok(true),
             }
         }
+        // A value that is not understood is a claim as well.
         ClaimKind::Command => super::command::resolve_claim(effective, contract, value, &found)
             .map(|claim| claim != CommandClaim::Unstated),
         ClaimKind::Count => {

@@ -1,6 +1,6 @@
 //! The figures of a test run, read from a report or from the output of a test runner. Pure.
 
-use super::junit;
+use super::{junit, unittest};
 use counterfoil_contract::claim::Figure;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ pub struct Figures {
 pub enum FiguresError {
     /// The report is in no known format.
     #[error(
-        "it has no figures: it is neither JUnit XML nor a summary of cargo test, nextest, pytest, go test or jest"
+        "it has no figures: it is neither JUnit XML nor a summary of cargo test, nextest, pytest, unittest, go test or jest"
     )]
     UnknownFormat,
     /// The XML is not well-formed.
@@ -62,7 +62,9 @@ impl Figures {
         if bytes.trim_ascii_start().starts_with(b"<") {
             return junit::parse(bytes);
         }
-        Self::from_output(bytes).ok_or(FiguresError::UnknownFormat)
+        let summary = unittest::at_end(&String::from_utf8_lossy(bytes));
+        let figures = summary.map(|summary| summary.figures);
+        figures.or_else(|| Self::from_output(bytes)).ok_or(FiguresError::UnknownFormat)
     }
 
     /// Reads the figures that a test runner printed: cargo test (summed over test binaries),
@@ -207,7 +209,7 @@ fn jest(line: &str) -> Option<Figures> {
 }
 
 /// Parses `==== 3 passed, 1 failed in 0.12s ====`, with or without the bars.
-fn pytest(line: &str) -> Option<Figures> {
+pub(super) fn pytest(line: &str) -> Option<Figures> {
     let line = line.trim().trim_matches('=').trim();
     let (head, time) = line.rsplit_once(" in ")?;
     let seconds = time.split_whitespace().next()?.strip_suffix('s')?;

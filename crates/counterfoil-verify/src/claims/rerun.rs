@@ -117,7 +117,15 @@ pub(super) fn combine(
     at_start: AtStart,
     words: StartWords<'_>,
 ) -> CheckOutcome {
-    let CheckStatus::Exited(code) = outcome.status else { return outcome };
+    let code = match (&outcome.status, &at_start) {
+        (CheckStatus::Exited(code), _) => *code,
+        // It says nothing now. As it was then, it may fail.
+        (CheckStatus::Unfinished(_), AtStart::Ran { outcome: then, .. }) => match then.status {
+            CheckStatus::Exited(code) if code != 0 => 0,
+            _ => return outcome,
+        },
+        _ => return outcome,
+    };
     let (names, again, mut notes) = match at_start {
         AtStart::Unchanged => return outcome,
         AtStart::NotRun(why) => {

@@ -56,6 +56,7 @@ pub async fn run_check(check: &Check, context: &mut VerifyContext<'_>) -> Option
             (None, format!("`{}` could not be run: {why}", outcome.line))
         }
         CheckStatus::Idle(why) => (None, idle_text(&outcome.line, why)),
+        CheckStatus::Unfinished(how) => (None, how.text(&outcome.line)),
     };
     let mut notes = outcome.notes;
     notes.extend(outcome.changed.as_ref().map(|changed| changed_tree_note(changed)));

@@ -81,6 +81,8 @@ impl std::fmt::Display for SelectionChange {
 pub struct TestDelta {
     /// Tests that exist only after the step.
     pub added: Vec<TestName>,
+    /// Those of the added tests that check nothing.
+    pub added_in_vain: Vec<IneffectiveTest>,
     /// Tests that exist only before the step.
     pub removed: Vec<TestName>,
     /// Tests that ran before and are skipped now.

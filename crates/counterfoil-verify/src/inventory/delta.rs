@@ -214,6 +214,16 @@ impl Comparison {
         self.report_switches();
         self.delta.removed.extend(self.removed.iter().map(LocatedTest::name));
         self.delta.added = self.added.iter().map(LocatedTest::name).collect();
+        let in_vain = self.added.iter().filter_map(|added| {
+            let why = match added.test.state {
+                TestState::Active => return None,
+                TestState::Skipped => "it is skipped",
+                TestState::Empty => "it checks nothing",
+            };
+            Some(IneffectiveTest { test: added.name(), why })
+        });
+        self.delta.added_in_vain = in_vain.collect();
+        self.delta.added_in_vain.sort();
         let TestDelta { added, removed, skipped, emptied, .. } = &mut self.delta;
         for list in [added, removed, skipped, emptied] {
             list.sort();

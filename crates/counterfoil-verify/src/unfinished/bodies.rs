@@ -163,6 +163,9 @@ pub(super) fn is_docstring(statement: Node<'_>) -> bool {
 }
 
 fn javascript(node: Node<'_>, file: &File<'_>) -> bool {
+    if node.kind() == "variable_declarator" {
+        return constant_function(node, file);
+    }
     // A method that does nothing is a hook, or overrides one. An arrow function is a callback.
     if !matches!(node.kind(), "function_declaration" | "generator_function_declaration") {
         return false;
@@ -175,6 +178,29 @@ fn javascript(node: Node<'_>, file: &File<'_>) -> bool {
     is_top && !ignores && is_blank(node) && !is_no_op(name_of(node, file))
         // `function Name() {}` before the time of classes.
         && !name_of(node, file).starts_with(char::is_uppercase)
+}
+
+/// Whether a constant of a module is a function without a body: `const save = (path) => {}`.
+fn constant_function(node: Node<'_>, file: &File<'_>) -> bool {
+    let Some(declaration) = node.parent().filter(|it| it.kind() == "lexical_declaration") else {
+        return false;
+    };
+    let is_top = declaration
+        .parent()
+        .is_some_and(|parent| matches!(parent.kind(), "program" | "export_statement"));
+    let value = node
+        .child_by_field_name("value")
+        .filter(|value| matches!(value.kind(), "arrow_function" | "function_expression"));
+    let body = value.and_then(|value| value.child_by_field_name("body"));
+    let is_empty =
+        body.is_some_and(|body| body.kind() == "statement_block" && body.named_child_count() == 0);
+    let name = name_of(node, file);
+    is_top
+        && is_empty
+        && file.text_of(declaration).starts_with("const")
+        && !name.starts_with('_')
+        && !name.to_lowercase().starts_with("empty")
+        && !is_no_op(name)
 }
 
 fn go(node: Node<'_>, file: &File<'_>) -> bool {

@@ -7,6 +7,39 @@ use tree_sitter::Node;
 const MARKS: [&str; 2] = ["TODO", "FIXME"];
 /// Marks in any case, at the beginning of a comment and before a colon.
 const LABELS: [&str; 3] = ["todo", "fixme", "stub"];
+/// What follows the word where it names something: a list of things to do.
+const THINGS: [&str; 30] = [
+    "app",
+    "apps",
+    "are",
+    "card",
+    "cards",
+    "component",
+    "count",
+    "entries",
+    "entry",
+    "form",
+    "has",
+    "id",
+    "ids",
+    "is",
+    "item",
+    "items",
+    "list",
+    "lists",
+    "manager",
+    "model",
+    "mvc",
+    "object",
+    "page",
+    "service",
+    "state",
+    "store",
+    "text",
+    "title",
+    "type",
+    "view",
+];
 /// Phrases in any case.
 const PHRASES: [&str; 8] = [
     "for now",
@@ -40,7 +73,14 @@ fn puts_off(comment: &str) -> bool {
     let has_label = LABELS
         .iter()
         .any(|label| start.strip_prefix(label).is_some_and(|rest| rest.starts_with([':', '('])));
-    has_label || PHRASES.iter().any(|phrase| has_word(&text, phrase))
+    let is_alone = ["todo", "fixme"].iter().any(|mark| {
+        start.strip_prefix(mark).is_some_and(|rest| {
+            let next = rest.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+            !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.')
+                && !next.is_some_and(|next| THINGS.contains(&next))
+        })
+    });
+    has_label || is_alone || PHRASES.iter().any(|phrase| has_word(&text, phrase))
 }
 
 /// Whether a text has these words, and not as a part of other words.

@@ -42,7 +42,7 @@ fn rust(node: Node<'_>, file: &File<'_>) -> bool {
     }
 }
 
-/// `raise NotImplementedError` outside of what others are to override.
+/// `raise NotImplementedError`, `raise RuntimeError("TODO")`, outside of what others are to override.
 fn python(node: Node<'_>, file: &File<'_>) -> bool {
     if node.kind() != "raise_statement" {
         return false;
@@ -52,14 +52,25 @@ fn python(node: Node<'_>, file: &File<'_>) -> bool {
         "call" => (raised.child_by_field_name("function"), raised.child_by_field_name("arguments")),
         _ => (Some(raised), None),
     };
+    let text = message.map(|message| file.text_of(message)).unwrap_or_default();
+    let says = says_not_implemented(text);
     if name.map(|name| file.text_of(name)) != Some("NotImplementedError") {
-        return false;
+        return says && is_only_statement(node) && !is_to_be_overridden(node, file);
     }
-    // A message about some arguments says what is not supported, rather than what is not written.
-    let is_about_writing = message.is_none_or(|message| {
-        message.named_child_count() == 0 || says_not_implemented(file.text_of(message))
-    });
-    is_about_writing && is_only_statement(node) && !is_to_be_overridden(node, file)
+    let is_about_writing = message.is_none_or(|message| message.named_child_count() == 0);
+    (is_about_writing || says || is_plain_message(text))
+        && is_only_statement(node)
+        && !is_to_be_overridden(node, file)
+}
+
+/// Whether a message is a plain text that is not about arguments that are not supported, or about
+/// what others are to write.
+fn is_plain_message(arguments: &str) -> bool {
+    let text = arguments.to_lowercase();
+    let is_plain =
+        text.strip_prefix('(').is_some_and(|rest| rest.trim_start().starts_with(['"', '\'']));
+    let others = ["support", "subclass", "overrid", "abstract", "derived", "inherit", "{", "%"];
+    is_plain && !others.iter().any(|part| text.contains(part))
 }
 
 /// Whether a statement is all that its function does, apart from a docstring.

@@ -41,6 +41,19 @@ fn placeholders_of_python() {
         found("a.py", "class A:\n    def f(self):\n        raise NotImplementedError()\n").len(),
         1
     );
+    for raised in [
+        "NotImplementedError(\"save\")",
+        "RuntimeError(\"TODO: save\")",
+        "Exception('save: not implemented')",
+    ] {
+        assert_eq!(found("a.py", &format!("def f(x):\n    raise {raised}\n")).len(), 1, "{raised}");
+    }
+    assert_eq!(
+        found("tool", "#!/usr/bin/env python3\ndef f(x):\n    raise NotImplementedError\n").len(),
+        1
+    );
+    nothing("a.py", "def f(x):\n    raise NotImplementedError(\"Subclasses implement this\")\n");
+    nothing("a.py", "def f(x):\n    raise ValueError(\"no such file\")\n");
     // Methods that are to be overridden, and cases that are not supported.
     nothing(
         "a.py",
@@ -66,6 +79,8 @@ fn placeholders_of_javascript_and_go() {
         1
     );
     nothing("a.js", "function f(x) {\n  throw new Error('todos are missing');\n}\n");
+    let named = "function save() {\n  throw new Error(\"save: not implemented\");\n}\n";
+    assert_eq!(found("a.js", named).len(), 1);
     let panics = "package a\n\nfunc f() int {\n\tpanic(\"not implemented\")\n}\n";
     assert_eq!(found("a.go", panics), ["4 placeholder panic(\"not implemented\")"]);
     nothing("a.go", "package a\n\nfunc f() int {\n\tpanic(\"unreachable\")\n}\n");
@@ -81,6 +96,8 @@ fn functions_without_a_body() {
     assert_eq!(found("a.py", "def save(path):\n    pass\n").len(), 1);
     assert_eq!(found("a.js", "export function save(path) {\n}\n").len(), 1);
     assert_eq!(found("a.go", "package a\n\nfunc Save(path string) {\n}\n").len(), 1);
+    assert_eq!(found("a.js", "export const save = (path) => {};\n").len(), 1);
+    assert_eq!(found("a.ts", "const save = async (): Promise<void> => {\n};\n").len(), 1);
     // What is meant to do nothing.
     for text in [
         "impl Drop for A {\n    fn drop(&mut self) {}\n}\n",
@@ -109,7 +126,12 @@ fn functions_without_a_body() {
     }
     nothing("a.pyi", "def f(x): ...\n");
     for text in [
-        "const f = () => {};\n",
+        "const noopSave = () => {};\n",
+        "const _save = () => {};\n",
+        "const f = () => ({});\n",
+        "const f = () => { /* nothing is kept */ };\n",
+        "function g() { const f = () => {}; return f; }\n",
+        "export const A = ({ onClose = () => {} }) => onClose();\n",
         "function noop() {}\n",
         "class A {\n  hook() {}\n}\n",
         "function A() {}\n",
@@ -127,6 +149,8 @@ fn comments_that_put_work_off() {
         "// FIXME",
         "/// TODO(someone) document",
         "// todo: later",
+        "// todo implement this",
+        "// todo",
         "/* This only reads the first page for now. */",
         "// In a real implementation, this would\n// call the service",
     ] {
@@ -142,6 +166,8 @@ fn comments_that_put_work_off() {
         "// TODOS_PATH names it",
         "// for nowhere",
         "// wait for no one",
+        "// todo items are sorted by date",
+        "// todos are kept",
     ] {
         nothing("src/a.rs", &format!("{comment}\nfn a() -> u8 {{ 1 }}\n"));
     }
@@ -188,4 +214,19 @@ fn what_cannot_be_parsed_is_noted() {
     let work = added([(path, None, Some("fn ( { \u{0} TODO"))].into_iter());
     assert_eq!(work.notes, ["src/a.rs: it is no text in UTF-8"]);
     nothing("README.md", "TODO");
+}
+
+#[test]
+fn files_in_other_languages_are_named() {
+    let files = ["x.c", "deploy.sh", "X.java", "README.md", "data.json", "Cargo.lock", "gone.c"];
+    let work = added(files.iter().map(|name| {
+        let now = (*name != "gone.c").then_some("int f(void);\n");
+        (Path::new(*name), Some("old\n"), now)
+    }));
+    let unknown: Vec<&str> = work.unknown.iter().filter_map(|path| path.to_str()).collect();
+    assert_eq!(unknown, ["x.c", "deploy.sh", "X.java"]);
+    assert_eq!((work.places, work.notes), (Vec::new(), Vec::new()));
+    let script = "#!/usr/bin/python3\nprint(1)\n";
+    let work = added([(Path::new("tool"), None, Some(script))].into_iter());
+    assert_eq!(work, UnfinishedWork::default());
 }

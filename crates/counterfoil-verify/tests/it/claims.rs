@@ -16,8 +16,8 @@ use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{Claim, ClaimReport, EffectiveClaim, Verdict};
 use counterfoil_process::StopRequest;
 use counterfoil_verify::claims::{
-    CheckCache, CommitsBefore, Refs, Since, StartWords, UnobservableError, VerifyConfig,
-    VerifyContext, WorkspaceView, verify,
+    CheckCache, CommitsBefore, Refs, Since, StartWords, TestCounts, UnobservableError,
+    VerifyConfig, VerifyContext, WorkspaceView, verify,
 };
 use counterfoil_verify::unfinished::{self, UnfinishedWork};
 use counterfoil_workspace::snapshot::{Change, Changes};
@@ -248,8 +248,9 @@ impl WorkspaceView for FolderComparison<'_> {
         )
     }
 
-    fn test_counts(&mut self) -> Option<(u64, u64)> {
-        self.workspace.tests
+    fn test_counts(&mut self) -> Option<TestCounts> {
+        let (added, removed) = self.workspace.tests?;
+        Some(TestCounts { added, removed, in_vain: Vec::new() })
     }
 
     fn started_at(&self) -> Option<SystemTime> {

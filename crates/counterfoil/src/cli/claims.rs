@@ -96,11 +96,21 @@ A claim that the contract requires (policy: require) must be verified. Of the ot
 are listed and do not fail. With --require, only the named ones of these can fail, and each of them must be verified: a stale, \
 unverifiable or missing claim fails. With --strict, unfinished work fails, too.
 
+The base is the commit from before the agent worked. HEAD is wrong if the agent can commit: it is the agent's own commit then, so \
+nothing seems to have changed. In CI, use the merge base or the base commit that the event names.
+
+`verify` makes no claims `protected` and `tests`: it does not notice deleted tests. `counterfoil run` does. With `verify`, declare a \
+claim of kind count with figure tests-removed, and require it; --strict also reports tests that are skipped now.
+
 Examples:
-  counterfoil verify answer.txt --contract acme/fix --base origin/main
-  counterfoil verify answer.txt --contract acme/fix --base origin/main --strict
-  counterfoil verify answer.txt --contract acme/fix --base HEAD~1 --check test='cargo test' --require tests_passing
-  agent -p \"$PROMPT\" | counterfoil verify --contract acme/fix --base HEAD --format github";
+  base=$(git rev-parse HEAD)            # before the agent works
+  counterfoil verify answer.txt --contract acme/fix --base \"$base\"
+  counterfoil verify answer.txt --contract acme/fix --base \"$base\" --strict
+  counterfoil verify answer.txt --contract acme/fix --base \"$base\" \\
+    --check test='cargo test' --require tests_passing
+  counterfoil verify answer.txt --contract acme/fix --format github \\
+    --base \"$(git merge-base origin/main HEAD)\"
+  agent -p \"$PROMPT\" | counterfoil verify --contract acme/fix --base \"$base\"";
 
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_HELP)]
@@ -113,7 +123,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) contract: String,
 
-    /// The revision that the agent started from; it is compared with the current work tree
+    /// The commit that the agent started from; it is compared with the current work tree
     #[arg(long, value_name = "REV")]
     pub(crate) base: String,
 

@@ -38,7 +38,7 @@ pub(crate) enum ContractCommand {
         #[arg(long, value_enum, default_value_t)]
         format: ShowFormat,
     },
-    /// Print the JSON Schema; constraints that the target cannot express are listed on stderr
+    /// Print the JSON Schema; how it differs from the contract for the target is listed on stderr
     Schema {
         /// ID, ID@VERSION or a contract file
         id: String,

@@ -10,7 +10,7 @@ use std::fmt::Write;
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["demo", "new", "init", "doctor"]),
     ("Run workflows", &["run", "resume", "answer", "cancel"]),
-    ("Look at runs", &["runs", "show", "claims", "receipt", "undo", "clean"]),
+    ("Look at runs", &["runs", "show", "ui", "serve", "claims", "receipt", "undo", "clean"]),
     ("Check results without a run", &["check", "verify", "replay", "export"]),
     ("Contracts, workflows and packs", &["contract", "workflow", "pack", "schema", "explain"]),
     ("Connect agents and shells", &["mcp", "hook", "completions", "man"]),

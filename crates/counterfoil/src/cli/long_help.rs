@@ -132,3 +132,16 @@ Examples:
   counterfoil resume last
   counterfoil resume last --because \"the API is back\" --max-cost 10
   counterfoil resume last --agent implementer=codex";
+
+pub(super) const UI: &str = "\
+Open the dashboard of a repository's runs in the browser.
+
+It shows every run while any process drives it, what needs a person, and why something failed. Only this machine can reach it, and \
+only the browser that opens the printed link. Stopping it stops no run.";
+
+pub(super) const SERVE: &str = "\
+Serve the dashboard and the HTTP API of one or several folders with runs.
+
+The server reads the journals and drives no run. It answers on this machine only, unless --host names another address, which needs \
+--token-file. Programs send the token as `Authorization: Bearer TOKEN`; a browser signs in with the printed link, which works once. \
+The API describes itself at /api/v1/openapi.json.";

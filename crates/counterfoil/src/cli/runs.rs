@@ -64,6 +64,15 @@ pub(crate) struct StateLocation {
     pub(crate) state: Option<PathBuf>,
 }
 
+// A server that is asked instead of a folder.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RemoteArgs {
+    /// Ask the server at this address, such as `http://127.0.0.1:4173`, instead of reading a folder. Its token
+    /// is found by itself for a server of yours on this machine, else in `COUNTERFOIL_SERVER_TOKEN`
+    #[arg(long, value_name = "URL", conflicts_with_all = ["repo", "state"])]
+    pub(crate) server: Option<String>,
+}
+
 // What a run may spend, from its start on.
 #[derive(Debug, Args)]
 pub(crate) struct BudgetArgs {
@@ -218,6 +227,9 @@ pub(crate) struct RunRef {
 
     #[command(flatten)]
     pub(crate) location: StateLocation,
+
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
 }
 
 const CLEAN_HELP: &str = "\
@@ -252,6 +264,9 @@ pub(crate) struct CleanArgs {
 pub(crate) struct RunsArgs {
     #[command(flatten)]
     pub(crate) location: StateLocation,
+
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
 
     /// The maximum number of runs
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_whole::<usize>)]
@@ -311,6 +326,9 @@ pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) location: StateLocation,
 
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+
     /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: ListFormat,
@@ -334,12 +352,15 @@ pub(crate) struct AnswerArgs {
     #[arg(value_name = "COMMENT")]
     pub(crate) words: Option<String>,
 
-    /// Resume the run immediately
+    /// Resume the run immediately; with --server, in a process of its own on the machine of the server
     #[arg(long)]
     pub(crate) resume: bool,
 
     #[command(flatten)]
     pub(crate) location: StateLocation,
+
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
 
     /// The output format, with --resume
     #[arg(long, value_enum, default_value_t)]

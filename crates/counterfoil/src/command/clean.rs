@@ -52,7 +52,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<Exit> {
         let workspaces = engine.workspaces(&repo);
         worktrees = workspaces.sweep(&|run, _| open.contains(run)).len();
     }
-    output::write_stderr(&render::cleaned(&selected, all.len(), worktrees, args.dry_run));
+    output::write_stderr(&render::cleaned(&selected, &all, worktrees, args));
     Ok(Exit::Success)
 }
 

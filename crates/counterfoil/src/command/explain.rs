@@ -20,6 +20,6 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit> {
         (_, Ok(code)) => code.page(),
         (Err(error), Err(_)) => bail!("{error}; list all codes with `counterfoil explain`"),
     };
-    output::write_page(page)?;
+    output::write_markdown(page)?;
     Ok(Exit::Success)
 }

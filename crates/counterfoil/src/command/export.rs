@@ -369,7 +369,7 @@ impl Export {
                     let kept = RecordedFile::from_bytes(name, &redacted);
                     return Ok(Some(CopiedFile { raw, redacted, kept }));
                 }
-                Err(error) => why = error,
+                Err(error) => why = error.to_string(),
             }
         }
         self.left_out.push(format!("{name}: {why}"));

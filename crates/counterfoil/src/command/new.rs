@@ -56,7 +56,7 @@ fn new_workflow(
 
 /// What the scaffold is made from.
 fn read(name: &str, source: &SourceArgs, folder: &Path) -> Result<Scaffold> {
-    let (namespace, short) = match name.rsplit_once('/') {
+    let (namespace, short) = match name.split_once('/') {
         Some((namespace, short)) => (namespace.to_owned(), short),
         None => (namespace(folder), name),
     };
@@ -66,9 +66,10 @@ fn read(name: &str, source: &SourceArgs, folder: &Path) -> Result<Scaffold> {
             && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
             && !word.ends_with('-')
     };
-    if !is_word(short) || !namespace.split('/').all(is_word) {
+    if !is_word(short) || !is_word(&namespace) {
         bail!(
-            "'{name}' is not a name; use lower-case letters, digits and -, as in review or acme/review"
+            "'{name}' is not an id; write NAME or NAMESPACE/NAME, each of lower-case letters, digits \
+             and -, as in review or acme/review"
         );
     }
     let agent = source.from_agent.as_deref().map(read_agent).transpose()?;
@@ -86,14 +87,14 @@ fn read(name: &str, source: &SourceArgs, folder: &Path) -> Result<Scaffold> {
             Some(why) => format!("shows a result in a JSON block that cannot be read ({why})"),
             None => "shows no result in a JSON block".to_owned(),
         };
-        let message = format!(" {} {why}; the contract has general fields", display_path(file));
+        let message = format!("{} {why}; the contract has general fields", display_path(file));
         output::write_message("note", &message);
     }
     if let (Some(agent), Some(file), None) = (&agent, &source.from_agent, &source.from_example)
         && !agent.other_fields.is_empty()
     {
         let message = format!(
-            " {} shows more than one JSON block; the contract has the fields of the last one, and not {}: \
+            "{} shows more than one JSON block; the contract has the fields of the last one, and not {}: \
              add them to its schema if they are fields of a result, too",
             display_path(file),
             join_limited(&agent.other_fields, MAX_FIELDS)

@@ -1,5 +1,6 @@
 //! The commands `counterfoil runs`, `answer` and `cancel`.
 
+use super::remote;
 use super::run::{Reporting, Takeup};
 use crate::cli::{AnswerArgs, ListFormat, RunFormat, RunRef, RunsArgs, StateLocation};
 use crate::exit::Exit;
@@ -32,6 +33,9 @@ pub(super) fn open_read_only(location: &StateLocation) -> Result<Engine> {
 }
 
 pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
+    if let Some(server) = &args.remote.server {
+        return remote::list(server, args);
+    }
     let Some(engine) = open_if_any(&args.location)? else {
         if args.format == ListFormat::Json {
             output::write_json(&Vec::<RunListItem>::new())?;
@@ -66,19 +70,27 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
         (Some(_), Some(question), None) => {
             bail!("give the answer to '{question}': counterfoil answer RUN QUESTION ANSWER")
         }
-        (run, _, _) => return list_questions(args, run.as_deref()),
+        (run, _, _) => {
+            return match &args.remote.server {
+                Some(server) => remote::list_questions(server, args, run.as_deref()),
+                None => list_questions(args, run.as_deref()),
+            };
+        }
     };
     person::require_outside_of_attempts("answer")?;
+    let answer = match &args.words {
+        Some(words) => format!("{answer}: {words}"),
+        None => answer.clone(),
+    };
+    if let Some(server) = &args.remote.server {
+        return remote::answer(server, args, (run.as_str(), question.as_str(), answer.as_str()));
+    }
     let state = state_folder::of(&args.location)?;
     state_folder::require_runs(&state)?;
     let run = {
         let engine = state_folder::open(&state)?;
         // Resolved once: `last` may be another run by the time the hint below is used.
         let run = engine.journal().resolve(run)?;
-        let answer = match &args.words {
-            Some(words) => format!("{answer}: {words}"),
-            None => answer.clone(),
-        };
         engine.answer(&run, question, &answer, person::current())?;
         run
     };
@@ -119,7 +131,7 @@ fn list_questions(args: &AnswerArgs, run: Option<&str>) -> Result<Exit> {
     let mut text = String::new();
     for report in reports.iter().filter(|report| !report.questions.is_empty()) {
         text += &format!("run {} of {}\n", report.run, report.workflow);
-        text += &render::questions(report, &flags);
+        text += &render::questions(&report.run, &report.questions, &flags);
     }
     if text.is_empty() {
         output::write_stderr("no question is open\n");
@@ -130,6 +142,9 @@ fn list_questions(args: &AnswerArgs, run: Option<&str>) -> Result<Exit> {
 
 pub(crate) fn cancel(args: &RunRef) -> Result<Exit> {
     person::require_outside_of_attempts("cancel")?;
+    if let Some(server) = &args.remote.server {
+        return remote::cancel(server, &args.run);
+    }
     let state = state_folder::of(&args.location)?;
     state_folder::require_runs(&state)?;
     let engine = state_folder::open(&state)?;
@@ -147,7 +162,7 @@ pub(crate) fn cancel(args: &RunRef) -> Result<Exit> {
 }
 
 /// The environment in which the agents of a run are found, with their settings and prices.
-fn environment_of_run(
+pub(super) fn environment_of_run(
     engine: &Engine,
     location: &StateLocation,
     state: &Path,

@@ -14,6 +14,7 @@ use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::lists::{ClaimList, EventLine};
 use counterfoil_engine::trouble::{TroubleReport, all_trouble};
 use counterfoil_engine::{Attempt, Engine, RunReport};
+use counterfoil_flow::{Event, RunState, Workflow};
 use counterfoil_workspace::workspaces::ChangedContent;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -24,14 +25,55 @@ use std::time::Duration;
 /// How often it is looked whether there are new events.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(250);
 
+/// Where the events and the workflow of a run come from.
+pub(super) trait Source {
+    /// Visits all events with their times.
+    fn each_event(&self, visit: &mut dyn FnMut(&Event, i64)) -> Result<()>;
+
+    /// The workflow with which the run was started, if it can be read.
+    fn workflow(&self) -> Option<Workflow>;
+}
+
+/// A run of a state folder.
+struct LocalRun<'a> {
+    engine: &'a Engine,
+    run_state: &'a RunState,
+}
+
+impl Source for LocalRun<'_> {
+    fn each_event(&self, visit: &mut dyn FnMut(&Event, i64)) -> Result<()> {
+        Ok(self.engine.each_event(&self.run_state.run, 1, |event, at| visit(&event, at))?)
+    }
+
+    fn workflow(&self) -> Option<Workflow> {
+        self.engine.workflow(self.run_state).ok()
+    }
+}
+
+/// A run as it is shown as a whole.
+pub(super) struct Screen<'a> {
+    pub(super) report: &'a RunReport,
+    pub(super) entries: &'a [Entry],
+    pub(super) run_state: &'a RunState,
+    /// The folder with the transcripts; none if they are on another machine.
+    pub(super) state: Option<&'a Path>,
+    /// The options that commands need to find the run.
+    pub(super) flags: &'a str,
+}
+
 pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
+    if let Some(server) = &args.remote.server {
+        return super::remote::show(server, args);
+    }
     let engine = open_read_only(&args.location)?;
     let run = engine.journal().resolve(&args.run)?;
     if args.events {
         return print_events(&engine, &run);
     }
     if args.claims {
-        return print_claims(&engine, &run, args);
+        let entries = engine.ledger(&run)?.entries();
+        let report = args.step.is_some().then(|| engine.report(&run)).transpose()?;
+        return print_entries(&run, entries, report.as_ref(), args);
     }
     if args.follow {
         return follow(&engine, &run, args);
@@ -41,38 +83,48 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit> {
     if let Some(step) = &args.step {
         return show_step(&engine, &report, step, args);
     }
-    let entries = view.claims();
+    let screen = Screen {
+        report: &report,
+        entries: &view.claims(),
+        run_state: view.run_state(),
+        state: Some(engine.journal().folder()),
+        flags: &render::location_flags(&args.location),
+    };
+    print_screen(&screen, &LocalRun { engine: &engine, run_state: view.run_state() }, args)
+}
+
+/// Prints a run as a whole: its screen, its timeline, its trouble or its report.
+pub(super) fn print_screen(
+    screen: &Screen<'_>,
+    source: &dyn Source,
+    args: &ShowArgs,
+) -> Result<Exit> {
+    let Screen { report, entries, run_state, state, flags } = *screen;
     let style = output::stdout_line_style();
-    let flags = render::location_flags(&args.location);
-    let state = engine.journal().folder();
     let more = if args.timeline { "" } else { " --timeline" };
-    let ending =
-        render::Ending { report: &report, entries: &entries, state, flags: &flags, style, more };
+    let ending = render::Ending { report, entries, state, flags, style, more };
     match args.format {
         ListFormat::Json if args.trouble => {
-            let trouble = all_trouble(&report, &entries);
+            let trouble = all_trouble(report, entries);
             output::write_json(&TroubleReport { run: &report.run, trouble })?;
         }
         ListFormat::Json if args.timeline => {
             bail!("the timeline is text; `--events` prints every event as a line of JSON");
         }
-        ListFormat::Json => output::write_json(&report)?,
+        ListFormat::Json => output::write_json(report)?,
         ListFormat::Human if args.trouble => {
-            let trouble = all_trouble(&report, &entries);
+            let trouble = all_trouble(report, entries);
             output::write_stdout(&render::trouble(&trouble, style))?;
         }
         ListFormat::Human if args.timeline => {
-            let run_state = view.run_state();
-            let workflow = engine.workflow(run_state).ok();
+            let workflow = source.workflow();
             let mut timeline = render::Timeline::new(workflow.as_ref(), state, style);
-            engine.each_event(&run, 1, |event, at| timeline.on_event(&event, at, run_state))?;
+            source.each_event(&mut |event, at| timeline.on_event(event, at, run_state))?;
             output::write_stdout(&timeline.finish(&ending))?;
         }
         ListFormat::Human => {
-            let run_state = view.run_state();
-            let workflow = engine.workflow(run_state).ok().map(Arc::new);
-            let mut overview = render::Overview::new(workflow, style);
-            engine.each_event(&run, 1, |event, at| overview.on_event(&event, at, run_state))?;
+            let mut overview = render::Overview::new(source.workflow().map(Arc::new), style);
+            source.each_event(&mut |event, at| overview.on_event(event, at, run_state))?;
             output::write_stdout(&overview.finish(&ending, output::stdout_height()))?;
         }
     }
@@ -101,12 +153,15 @@ fn print_events(engine: &Engine, run: &str) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Prints the claims of a run, or of a step, and their verdicts.
-fn print_claims(engine: &Engine, run: &str, args: &ShowArgs) -> Result<Exit> {
-    let mut entries = engine.ledger(run)?.entries();
-    if let Some(step) = &args.step {
-        let report = engine.report(run)?;
-        let step = find_step(&report, step)?;
+/// Prints the claims of a run, or of a step, and their verdicts. For a step, the report says what it is.
+pub(super) fn print_entries(
+    run: &str,
+    mut entries: Vec<Entry>,
+    report: Option<&RunReport>,
+    args: &ShowArgs,
+) -> Result<Exit> {
+    if let (Some(report), Some(step)) = (report, &args.step) {
+        let step = find_step(report, step)?;
         entries.retain(|entry| is_of(entry, &step));
     }
     match args.format {
@@ -145,7 +200,7 @@ fn follow(engine: &Engine, run: &str, args: &ShowArgs) -> Result<Exit> {
     let ending = render::Ending {
         report: &report,
         entries: &entries,
-        state: engine.journal().folder(),
+        state: Some(engine.journal().folder()),
         flags: &render::location_flags(&args.location),
         style,
         more: "",

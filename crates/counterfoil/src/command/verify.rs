@@ -45,7 +45,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
             );
         }
         anyhow!(
-            "{why}; set --base to the revision in {shown} from which the agent started: HEAD, a branch or a commit"
+            "{why}; set --base to the commit in {shown} from which the agent started, \
+             as `git rev-parse HEAD` printed it before the agent worked"
         )
     })?;
     let ContractsThen { contract, folders, note, _copies } = contracts_then(args, &mut base)?;
@@ -163,7 +164,9 @@ fn contracts_then(args: &VerifyArgs, base: &mut RevisionBaseline) -> Result<Cont
     }
     let changed = copies.iter().flat_map(|copy| &copy.changed).map(|path| display_path(path));
     let changed = join_limited(changed.collect::<BTreeSet<_>>(), MAX_NAMES);
-    let note = format!("contracts changed since the base; those of the base are used: {changed}");
+    let note = format!(
+        "contracts changed since the base commit; those of that commit are used: {changed}"
+    );
     let name = file.as_ref().map_or(args.contract.as_str().into(), |file| file.to_string_lossy());
     // A contract that is new since then is used as it is.
     let contract = match input::contract(&name, &folders) {
@@ -242,7 +245,7 @@ fn refuse_missing_checks(
         let required = if is_required(claim) { "is required, but" } else { "cannot be verified:" };
         let near = near.map(|near| format!("{near} ")).unwrap_or_default();
         bail!(
-            "the claim '{}' {required} there is no check '{check}'; {near}name it with --check {check}=CMD or in counterfoil.toml",
+            "the claim '{}' {required} there is no check '{check}'; {near}name it with --check {check}=CMD or in counterfoil.toml at the base commit",
             claim.name
         );
     }
@@ -282,9 +285,15 @@ fn verify_claims(
     notes: &mut Vec<String>,
 ) -> Result<Option<Vec<ClaimReport>>> {
     let (mut config, notice) = base.config()?;
-    notes.extend(notice.map(|notice| match notice {
-        ConfigNotice::Changed => notice.to_string(),
-        ConfigNotice::Added => format!("{notice}; name checks with --check NAME=CMD"),
+    notes.extend(notice.map(|notice| {
+        match notice {
+            ConfigNotice::Changed => notice.to_string(),
+            ConfigNotice::Added => {
+                "counterfoil.toml is not in the base commit, so its checks are ignored; \
+             name checks with --check NAME=CMD"
+                    .to_owned()
+            }
+        }
     }));
     for (name, line) in &args.checks {
         if line.trim().is_empty() {

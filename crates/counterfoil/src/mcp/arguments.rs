@@ -241,7 +241,7 @@ fn rewrite_references(schema: &mut Value, at: &str, prefix: &str) {
 }
 
 /// Whether an object result can have this field: the contract declares it or allows any key.
-fn may_have_field(contract: &Contract, name: &str) -> bool {
+pub(super) fn may_have_field(contract: &Contract, name: &str) -> bool {
     contract.ty().alternatives().iter().any(|ty| match ty {
         Type::Object(object) => object.fields.contains_key(name),
         Type::Map(_) | Type::Any => true,
@@ -249,7 +249,7 @@ fn may_have_field(contract: &Contract, name: &str) -> bool {
     })
 }
 
-fn may_be_object(contract: &Contract) -> bool {
+pub(super) fn may_be_object(contract: &Contract) -> bool {
     contract
         .ty()
         .alternatives()
@@ -258,7 +258,7 @@ fn may_be_object(contract: &Contract) -> bool {
 }
 
 /// Parses a result that was submitted as a JSON string, if the contract does not allow a string.
-fn parse_quoted(contract: &Contract, value: Value) -> Value {
+pub(super) fn parse_quoted(contract: &Contract, value: Value) -> Value {
     let may_be_string =
         contract.ty().alternatives().iter().any(|ty| matches!(ty, Type::String(_) | Type::Any));
     match &value {

@@ -2,7 +2,7 @@
 
 use super::arguments::{
     ArgumentLayout, Arguments, CONTRACT, RESULT, closed_object, contract_name_schema,
-    find_contract, without_client_arguments,
+    find_contract, may_be_object, may_have_field, parse_quoted, without_client_arguments,
 };
 use super::response::ToolResponse;
 use counterfoil_agents::adapters::Server;
@@ -300,6 +300,10 @@ impl SubmissionTools {
             Ok(contract) => contract,
             Err(why) => return ToolResponse::invalid_arguments(&why),
         };
+        // The result itself, as the tool that submits takes it.
+        if self.is_unwrapped(contract, &arguments) {
+            return self.checked(contract, Value::Object(arguments));
+        }
         // A model that must fill in every argument sets the other one to null.
         let take = |arguments: &mut Map<String, Value>, name: &str| {
             arguments.shift_remove(name).filter(|value| !value.is_null())
@@ -316,11 +320,7 @@ impl SubmissionTools {
             (Some(_), None, None) => ToolResponse::invalid_arguments(&format!(
                 "`{TEXT}` must be a string; pass a result as `{RESULT}`"
             )),
-            (None, Some(result), None) => {
-                let value = raise(contract, self.target, result);
-                let policy = self.policy(contract);
-                ToolResponse::checked(&contract.check_value_with(&value, &policy))
-            }
+            (None, Some(result), None) => self.checked(contract, parse_quoted(contract, result)),
             (Some(_), Some(_), None) => ToolResponse::invalid_arguments(&format!(
                 "pass either a `{RESULT}` or a `{TEXT}`, not both"
             )),
@@ -328,6 +328,22 @@ impl SubmissionTools {
                 "pass a `{RESULT}`, or a `{TEXT}` that contains one"
             )),
         }
+    }
+
+    /// Whether arguments of `check_result` are a result without its wrapping: one of them, which is no
+    /// argument of the tool, can be a field of the contract.
+    fn is_unwrapped(&self, contract: &Contract, arguments: &Map<String, Value>) -> bool {
+        let is_field =
+            |name: &str| name != RESULT && name != TEXT && may_have_field(contract, name);
+        self.layout != ArgumentLayout::Named
+            && may_be_object(contract)
+            && arguments.keys().any(|name| is_field(name))
+    }
+
+    /// The report about a result that is not submitted.
+    fn checked(&self, contract: &Contract, result: Value) -> ToolResponse {
+        let value = raise(contract, self.target, result);
+        ToolResponse::checked(&contract.check_value_with(&value, &self.policy(contract)))
     }
 
     /// A result as the arguments of a call.

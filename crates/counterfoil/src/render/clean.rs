@@ -1,6 +1,7 @@
 //! The result of `counterfoil clean`.
 
 use super::text::timestamp;
+use crate::cli::CleanArgs;
 use crate::report::clean::Remains;
 use counterfoil_contract::text::pluralize;
 use std::fmt::Write;
@@ -11,10 +12,11 @@ const MAX_NAMED: usize = 20;
 /// What was removed, or would be.
 pub(crate) fn cleaned(
     selected: &[&Remains],
-    runs: usize,
+    all: &[Remains],
     worktrees: usize,
-    dry_run: bool,
+    args: &CleanArgs,
 ) -> String {
+    let runs = all.len();
     let mut text = String::new();
     for one in selected.iter().take(MAX_NAMED) {
         let _ = writeln!(text, "{}  {}  {}", one.run, timestamp(one.updated_at), bytes(one.bytes));
@@ -22,11 +24,18 @@ pub(crate) fn cleaned(
     if selected.len() > MAX_NAMED {
         let _ = writeln!(text, "… and {} more", selected.len() - MAX_NAMED);
     }
-    let all = bytes(selected.iter().map(|one| one.bytes).sum());
-    let verb = if dry_run { "would remove" } else { "removed" };
+    let total = bytes(selected.iter().map(|one| one.bytes).sum());
+    let verb = if args.dry_run { "would remove" } else { "removed" };
     let _ = match selected.len() {
+        0 if all.iter().all(|one| !one.ended || one.bytes == 0) => {
+            writeln!(text, "nothing to remove: no run that ended has files left")
+        }
+        0 if args.max_size.is_some() => writeln!(
+            text,
+            "nothing to remove: no run of {runs} ended long enough ago, or less than --max-size is used"
+        ),
         0 => writeln!(text, "nothing to remove: no run of {runs} ended long enough ago"),
-        count => writeln!(text, "{verb} {all} of {} of {runs}", pluralize(count, "run")),
+        count => writeln!(text, "{verb} {total} of {} of {runs}", pluralize(count, "run")),
     };
     if worktrees > 0 {
         let _ = writeln!(text, "removed {}", pluralize(worktrees, "worktree"));

@@ -41,7 +41,7 @@ pub(crate) fn closing(demo: &DemoReport<'_>) -> String {
     }
     let _ = writeln!(
         text,
-        "\nOnly the agents were scripted. Edit a reply in their script, and run the demo again:\n  {program} demo {} --script {script}",
+        "\nOnly the agents were scripted. Edit a reply in their script,\nand run the demo again:\n  {program} demo {} --script {script}",
         shell_quote(demo.pack)
     );
     text

@@ -45,9 +45,13 @@ fn rejection(report: &Report) -> TestCaseStatus {
                 .span
                 .map(|span| format!("{}:{}: ", span.line, span.column))
                 .unwrap_or_default();
+            let place = match violation.pointer.as_str() {
+                "" => String::new(),
+                pointer => format!(" {pointer}"),
+            };
             format!(
-                "{position}{} {}: {} ({})",
-                violation.code, violation.pointer, violation.message, violation.hint
+                "{position}{}{place}: {} ({})",
+                violation.code, violation.message, violation.hint
             )
         })
         .collect();

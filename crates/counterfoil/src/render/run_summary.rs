@@ -34,8 +34,8 @@ pub(crate) fn unended_processes(pids: &[i32]) -> String {
 pub(crate) struct Ending<'a> {
     pub(crate) report: &'a RunReport,
     pub(crate) entries: &'a [Entry],
-    /// The folder with the transcripts.
-    pub(crate) state: &'a Path,
+    /// The folder with the transcripts; none if they are on another machine.
+    pub(crate) state: Option<&'a Path>,
     /// The options that commands need to find the run.
     pub(crate) flags: &'a str,
     pub(crate) style: Style,
@@ -67,14 +67,19 @@ impl Ending<'_> {
         if !entries.is_empty() {
             let _ = writeln!(text, "evidence: counterfoil show {}{flags} --claims", report.run);
         }
-        if report.reopenable {
+        // A run is resumed where it is.
+        let is_here = self.state.is_some();
+        if report.reopenable && is_here {
             let more = report.used_up.map(|part| format!(" {}", budget_flag(part)));
             let more = more.unwrap_or_default();
             let _ = writeln!(text, "reopen: counterfoil resume {}{flags}{more}", report.run);
-        } else if report.resumable && matches!(shown_outcome(report), "answered" | "interrupted") {
+        } else if report.resumable
+            && is_here
+            && matches!(shown_outcome(report), "answered" | "interrupted")
+        {
             let _ = writeln!(text, "continue: counterfoil resume {}{flags}", report.run);
         }
-        text + &questions(report, flags)
+        text + &questions(&report.run, &report.questions, flags)
     }
 
     /// The trouble that the headline does not name.
@@ -226,9 +231,10 @@ pub(super) fn reopenings(report: &RunReport) -> String {
 }
 
 /// The open questions, with the commands that answer them.
-pub(crate) fn questions(report: &RunReport, flags: &str) -> String {
+pub(crate) fn questions(run: &str, questions: &[Question], flags: &str) -> String {
+    let run = shell_quote(run);
     let mut text = String::new();
-    for question in &report.questions {
+    for question in questions {
         let optional = if question.optional { " (optional)" } else { "" };
         let mut lines = question.question.trim().lines();
         let first = lines.next().unwrap_or_default();
@@ -239,8 +245,7 @@ pub(crate) fn questions(report: &RunReport, flags: &str) -> String {
         for answer in answer_arguments(question) {
             let _ = writeln!(
                 text,
-                "    counterfoil answer {} {} {answer} --resume{flags}",
-                report.run,
+                "    counterfoil answer {run} {} {answer} --resume{flags}",
                 shell_quote(&question.id)
             );
         }
@@ -309,16 +314,16 @@ fn failing_attempt(report: &RunReport) -> Option<&Attempt> {
 }
 
 /// The file with the output of the attempt that made the run fail.
-fn failing_output(report: &RunReport, state: &Path) -> Option<String> {
+fn failing_output(report: &RunReport, state: Option<&Path>) -> Option<String> {
     let reply = failing_attempt(report)?.replies.last()?;
     output_file(state, reply.text.as_ref().unwrap_or(&reply.transcript))
 }
 
-/// The line that names a transcript, if there is one and it is not empty.
-pub(super) fn output_file(state: &Path, transcript: &str) -> Option<String> {
-    let path = state.join(transcript);
+/// The line that names the file with all that an agent or a command printed, if there is one here and it is not empty.
+pub(super) fn output_file(state: Option<&Path>, transcript: &str) -> Option<String> {
+    let path = state?.join(transcript);
     let bytes = std::fs::metadata(&path).ok()?.len();
-    (bytes > 0).then(|| format!("output: {}", path.display()))
+    (bytes > 0).then(|| format!("full output: {}", path.display()))
 }
 
 /// The options with which a command finds a run that is not in the default location.

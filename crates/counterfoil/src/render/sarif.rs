@@ -203,13 +203,33 @@ fn result(violation: &Violation, index: usize, name: &Path) -> Value {
         "ruleId": violation.code.as_str(),
         "ruleIndex": index,
         "level": level(violation.code),
-        "message": {"text": format!("{}. Expected {}; received {}. {}", violation.message, text_or_nothing(&violation.expected), text_or_nothing(&violation.received), violation.hint)},
+        "message": {"text": message(violation)},
         "locations": [location],
     })
 }
 
-fn text_or_nothing(text: &str) -> &str {
-    if text.is_empty() { "nothing" } else { text }
+/// What is wrong, what was received and what to do, in sentences. What is expected is left out if the
+/// message says it.
+fn message(violation: &Violation) -> String {
+    let Violation { message, expected, received, hint, .. } = violation;
+    let received = if received.is_empty() { "nothing" } else { received.as_str() };
+    let found = if expected.is_empty() || message.contains(expected.as_str()) {
+        format!("received {received}")
+    } else {
+        format!("expected {expected}; received {received}")
+    };
+    let parts = [message.as_str(), found.as_str(), hint.as_str()];
+    let sentences: Vec<String> =
+        parts.into_iter().filter(|part| !part.is_empty()).map(sentence).collect();
+    sentences.join(" ")
+}
+
+/// A text as a sentence: with a capital letter and an end.
+fn sentence(text: &str) -> String {
+    let mut rest = text.chars();
+    let first = rest.next().map(char::to_uppercase).into_iter().flatten();
+    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    first.chain(rest).collect::<String>() + end
 }
 
 /// A file name as a relative reference, with the bytes that it has.
@@ -228,12 +248,18 @@ fn uri(name: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::uri;
+    use super::{sentence, uri};
     use std::path::Path;
 
     #[test]
     fn a_name_keeps_its_bytes() {
         let uris = ["a/b c.txt", "c\\d.txt", "x\u{1b}\n.txt"].map(|name| uri(Path::new(name)));
         assert_eq!(uris, ["a/b%20c.txt", "c%5Cd.txt", "x%1B%0A.txt"]);
+    }
+
+    #[test]
+    fn a_text_becomes_a_sentence() {
+        let sentences = ["give a boolean", "`ok` is missing.", "why?", ""].map(sentence);
+        assert_eq!(sentences, ["Give a boolean.", "`ok` is missing.", "Why?", "."]);
     }
 }

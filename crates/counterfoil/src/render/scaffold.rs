@@ -41,8 +41,8 @@ fn verified(contract: &Contract) -> String {
         })
         .collect();
     if texts.is_empty() {
-        return "note:  no field is verified, only its form; a contract says what is with `claims`\n"
+        return "note: no field is verified, only its form; a contract says what is with `claims`\n"
             .to_owned();
     }
-    format!("note:  verified after each reply: {}\n", texts.join(", "))
+    format!("note: verified after each reply: {}\n", texts.join(", "))
 }

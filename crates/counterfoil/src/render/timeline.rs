@@ -16,8 +16,8 @@ use std::path::Path;
 /// Collects the events of a run and renders them.
 pub(crate) struct Timeline<'a> {
     workflow: Option<&'a Workflow>,
-    /// The folder with the transcripts.
-    state: &'a Path,
+    /// The folder with the transcripts; none if they are on another machine.
+    state: Option<&'a Path>,
     style: Style,
     formatter: EventFormatter,
     text: String,
@@ -26,7 +26,11 @@ pub(crate) struct Timeline<'a> {
 }
 
 impl<'a> Timeline<'a> {
-    pub(crate) fn new(workflow: Option<&'a Workflow>, state: &'a Path, style: Style) -> Self {
+    pub(crate) fn new(
+        workflow: Option<&'a Workflow>,
+        state: Option<&'a Path>,
+        style: Style,
+    ) -> Self {
         Self {
             workflow,
             state,

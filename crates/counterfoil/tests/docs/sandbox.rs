@@ -5,6 +5,8 @@ use crate::{PROGRAM, root, trial};
 use counterfoil_testkit::git_command;
 use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -20,6 +22,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 pub(crate) struct Sandbox {
     root: TempDir,
+    /// The variables that commands of the page assigned.
+    assigned: RefCell<BTreeMap<String, String>>,
 }
 
 /// How a command ended, and what it printed.
@@ -34,7 +38,7 @@ pub(crate) struct Ended {
 
 impl Sandbox {
     pub(crate) fn new() -> Self {
-        let sandbox = Self { root: TempDir::new().unwrap() };
+        let sandbox = Self { root: TempDir::new().unwrap(), assigned: RefCell::default() };
         for folder in ["project", "home", "bin", "tmp"] {
             std::fs::create_dir(sandbox.path(folder)).unwrap();
         }
@@ -60,9 +64,19 @@ impl Sandbox {
         std::fs::write(path, content).unwrap();
     }
 
-    /// Runs a script with these options of the shell.
+    /// Runs a script with these options of the shell. A variable that it assigns, and does nothing
+    /// else, is there for the scripts that follow, as in the shell of a reader.
     pub(crate) fn run(&self, options: &[&str], script: &str) -> Ended {
-        self.run_for(TIMEOUT, options, script)
+        let Some(name) = assigned_variable(script) else {
+            return self.run_for(TIMEOUT, options, script);
+        };
+        let script = format!("{} && printf %s \"${name}\"", script.trim());
+        let ended = self.run_for(TIMEOUT, options, &script);
+        if ended.code != Some(0) {
+            return ended;
+        }
+        self.assigned.borrow_mut().insert(name.to_owned(), ended.output);
+        Ended { output: String::new(), ..ended }
     }
 
     fn run_for(&self, timeout: Duration, options: &[&str], script: &str) -> Ended {
@@ -77,6 +91,7 @@ impl Sandbox {
             .current_dir(self.path("project"))
             .env_clear()
             .envs(self.environment())
+            .envs(&*self.assigned.borrow())
             .stdin(Stdio::null())
             .stdout(both.try_clone().unwrap())
             .stderr(both)
@@ -118,6 +133,14 @@ impl Sandbox {
     }
 }
 
+/// The variable to which a script assigns the output of a command, if it does nothing else.
+fn assigned_variable(script: &str) -> Option<&str> {
+    let (name, value) = script.trim().split_once('=')?;
+    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    let is_output = value.starts_with("$(") && value.ends_with(')') && value.lines().count() == 1;
+    (is_name && is_output).then_some(name)
+}
+
 /// Waits until a command ends, and ends it if it takes too long. Nothing of its process group is left.
 fn wait(mut child: Child, timeout: Duration) -> (ExitStatus, bool) {
     let group = Pid::from_child(&child);
@@ -146,6 +169,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("sandbox", "a_command_that_takes_too_long_is_ended", slow_commands_are_ended),
         trial("sandbox", "the_project_is_a_repository_and_home_is_empty", the_project_is_clean),
         trial("sandbox", "both_streams_are_in_the_order_of_printing", both_streams_are_in_order),
+        trial("sandbox", "a_variable_is_there_for_the_next_command", variables_are_kept),
     ]
 }
 
@@ -168,6 +192,17 @@ fn the_project_is_clean() {
         sandbox.run(&["-eu"], "git log --format=%s; git status --short; ls -A ~; counterfoil -V");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.output.starts_with("Start\ncounterfoil "), "{ended:?}");
+}
+
+fn variables_are_kept() {
+    let sandbox = Sandbox::new();
+    let ended = sandbox.run(&[], "base=$(git log --format=%s)\n");
+    assert!(ended.code == Some(0) && ended.output.is_empty(), "{ended:?}");
+    assert_eq!(sandbox.run(&[], "echo \"$base\"").output, "Start\n");
+    assert_eq!(sandbox.run(&[], "base=$(exit 3)").code, Some(3));
+    for script in ["NO_COLOR=1 true", "base=1 true", "base=$(true)\necho $(true)"] {
+        assert_eq!(assigned_variable(script), None, "{script}");
+    }
 }
 
 fn both_streams_are_in_order() {

@@ -9,6 +9,7 @@ mod attacks;
 mod claims;
 mod cli;
 mod containment;
+mod dashboard;
 mod docs;
 mod faults;
 mod first_steps;

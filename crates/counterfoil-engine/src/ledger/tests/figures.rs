@@ -140,3 +140,146 @@ fn endless_names_do_not_make_endless_groups() {
     assert_eq!(groups[0].key.field.as_deref(), Some("(others)"));
     assert_eq!(groups.iter().map(|group| group.claims.refuted).sum::<u64>(), 12_000);
 }
+
+/// The figures of a run of a model with these attempts.
+fn run_of(model: &str, attempts: impl IntoIterator<Item = Event>) -> CountedRun {
+    let mut counter = RunCounter::default();
+    for event in [began(&[("worker", "command:agent", Some(model))])].into_iter().chain(attempts) {
+        assert!(Ledger::KINDS.contains(&event.kind()));
+        counter.on_event(&event, 7);
+    }
+    counter.finish()
+}
+
+/// An event with a cost.
+fn at_cost(mut event: Event, cost: f64) -> Event {
+    let spent = Usage { cost_usd: cost, input_tokens: 10, output_tokens: 1, ..Usage::default() };
+    match &mut event {
+        Event::RepairAsked { usage, .. } | Event::AttemptLost { usage, .. } => *usage = spent,
+        Event::AttemptEnded(ended) => ended.usage = spent,
+        _ => {}
+    }
+    event
+}
+
+#[test]
+fn figures_of_single_runs_add_up_to_those_of_all() {
+    let runs = ["small", "large", "small"].map(|model| {
+        let first = attempt("work", 1, Accepted, vec![refuted("files")], &[]);
+        let second = attempt("work", 2, AttemptOutcome::Contract, vec![], &[]);
+        let began = began(&[("worker", "command:agent", Some(model))]);
+        [began].into_iter().chain(first).chain(second).collect::<Vec<_>>()
+    });
+    for by in [
+        &[Dimension::Contract, Dimension::Field][..],
+        &[Dimension::Agent],
+        &[Dimension::Model, Dimension::Version],
+        &[],
+    ] {
+        let (mut stats, mut sum) = (Stats::new(by), Figures::default());
+        for events in &runs {
+            let mut counter = RunCounter::default();
+            for event in events {
+                stats.on_event(event, 0);
+                counter.on_event(event, 0);
+            }
+            sum.add(&Figures::of_run(&counter.finish()));
+        }
+        assert_eq!(sum.grouped(by).tally(by), stats.tally(), "{by:?}");
+    }
+}
+
+#[test]
+fn an_accepted_result_costs_what_all_attempts_cost() {
+    let events = [
+        started("work", 1),
+        at_cost(asked("work", 1, vec![]), 0.25),
+        at_cost(ended("work", 1, AttemptOutcome::Contract, vec![], &[]), 0.25),
+        started("work", 2),
+        at_cost(
+            Event::AttemptLost {
+                attempt: "work#2".to_owned(),
+                usage: Usage::default(),
+                changed: Vec::new(),
+            },
+            0.5,
+        ),
+        started("work", 3),
+        at_cost(ended("work", 3, Accepted, vec![], &[]), 1.0),
+        // What no number can hold is not counted.
+        started("work", 4),
+        at_cost(ended("work", 4, Accepted, vec![], &[]), f64::MAX),
+        started("work", 5),
+    ];
+    let run = run_of("small", events);
+    let kinds: Vec<_> = run
+        .attempts
+        .iter()
+        .map(|attempt| (attempt.n, attempt.outcome, attempt.is_lost, attempt.repairs))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            (1, Some(AttemptOutcome::Contract), false, 1),
+            (2, None, true, 0),
+            (3, Some(Accepted), false, 0),
+            (4, Some(Accepted), false, 0),
+            (5, None, false, 0),
+        ]
+    );
+    assert_eq!(run.attempts[0].codes, BTreeMap::from([("C0301".to_owned(), 1)]));
+    let figures = Figures::of_run(&run).of(&Key::default());
+    let replies = &figures.replies;
+    assert_eq!((replies.attempts, replies.accepted, replies.tokens), (5, 2, 55));
+    assert_eq!(replies.cost_per_accepted(), Some(1.0));
+    assert_eq!(ReplyFigures::default().cost_per_accepted(), None);
+}
+
+#[test]
+fn the_runs_behind_a_figure_can_be_told() {
+    let events = attempt("work", 1, Accepted, vec![refuted("files")], &[]);
+    let run = run_of("small", events);
+    let figures = Figures::of_run(&run);
+    let key = |field: &str, model: &str| Key {
+        field: Some(field.to_owned()),
+        model: Some(model.to_owned()),
+        ..Key::default()
+    };
+    assert_eq!(figures.of(&key("files", "small")).claims.refuted, 1);
+    assert_eq!(figures.of(&key("sha", "small")).claims.claims, 0);
+    assert_eq!(figures.of(&key("files", "large")).replies.attempts, 0);
+    let claims: Vec<&str> = run.claims_of(&run.attempts[0]).map(Entry::field).collect();
+    assert_eq!(claims, ["files"]);
+}
+
+#[test]
+fn weeks_begin_on_mondays_and_trends_have_those_without_runs() {
+    let day = 24 * 60 * 60 * 1000;
+    // 1970-01-01 was a Thursday.
+    for (at, week) in [(0, -3), (3 * day, -3), (4 * day - 1, -3), (4 * day, 4), (-3 * day - 1, -10)]
+    {
+        assert_eq!(week_of(at), week * day, "{at}");
+    }
+    let figures = |model| {
+        let events = attempt("work", 1, Accepted, vec![refuted("files")], &[]);
+        std::sync::Arc::new(Figures::of_run(&run_of(model, events)))
+    };
+    let weeks = Weeks(BTreeMap::from([
+        (week_of(0), figures("small")),
+        (week_of(14 * day), figures("small")),
+        (week_of(21 * day), figures("large")),
+    ]));
+    let by = [Dimension::Model];
+    assert_eq!(weeks.tally(&by).runs, 3);
+    let trends = weeks.trends(&by, 22 * day, 3);
+    let lines: Vec<(Option<&str>, u64, Vec<u64>)> = trends
+        .iter()
+        .map(|trend| {
+            let weeks = trend.weeks.iter().map(|week| week.group.claims.refuted);
+            (trend.group.key.model.as_deref(), trend.group.claims.refuted, weeks.collect())
+        })
+        .collect();
+    assert_eq!(lines, [(Some("small"), 2, vec![0, 1, 0]), (Some("large"), 1, vec![0, 0, 1])]);
+    let report = trends[0].report(&by);
+    assert_eq!((report.group.refuted, report.weeks.len()), (2, 3));
+}

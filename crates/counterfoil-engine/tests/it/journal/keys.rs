@@ -31,7 +31,7 @@ impl Place {
     }
 
     fn read(&self) -> Result<Journal, Error> {
-        Journal::open_to_read_with(&self.state(), self.settings())
+        Journal::open_to_read_with(&self.state(), &self.settings())
     }
 
     /// A journal with a run of five events, closed.
@@ -332,7 +332,7 @@ fn a_state_folder_can_be_moved_and_a_copy_of_it_only_read() {
     let copy = place.root.path().join("copy");
     fs::create_dir(&copy).unwrap();
     copy_journal(&moved, &copy);
-    let read = Journal::open_to_read_with(&copy, place.settings()).unwrap();
+    let read = Journal::open_to_read_with(&copy, &place.settings()).unwrap();
     assert_eq!(read.verify("run-1").unwrap(), 5);
     let error = Journal::open_with(&copy, place.settings()).unwrap_err();
     assert!(matches!(error, Error::Copy { .. }), "{error}");

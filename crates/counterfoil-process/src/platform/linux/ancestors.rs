@@ -25,12 +25,19 @@ pub(crate) fn enclosing_ancestor(supervisor: &str) -> Option<Ancestor> {
         {
             return Some(Ancestor::Marked(pid));
         }
-        if pid != this && is_program(pid, supervisor, own_program) {
+        if pid != this && is_program(pid, supervisor, own_program) && !is_dashboard(pid) {
             return Some(Ancestor::Supervisor(pid));
         }
         next = Process::read(process.parent);
     }
     None
+}
+
+/// Whether a process named itself a dashboard: one of these drives no run. It was refused inside of
+/// attempts itself, and whatever is above it is looked at as well.
+fn is_dashboard(pid: i32) -> bool {
+    let name = std::fs::read(format!("/proc/{pid}/comm"));
+    name.is_ok_and(|name| name.trim_ascii_end() == super::DASHBOARD_NAME.to_bytes())
 }
 
 /// Whether a process runs the program of this process, or one with this file name. It has

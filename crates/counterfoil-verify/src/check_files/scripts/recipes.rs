@@ -26,14 +26,23 @@ struct Rule {
     is_double: bool,
 }
 
+/// A file that a makefile includes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Include {
+    name: String,
+    /// Whether make goes on without it.
+    is_optional: bool,
+}
+
 /// What is known of a makefile.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Makefile {
     variables: BTreeMap<String, String>,
     rules: BTreeMap<String, Rule>,
     first: Option<String>,
-    /// The files that it includes.
-    includes: Vec<String>,
+    includes: Vec<Include>,
+    /// The names that `vpath` is for, and the folders in which it looks for them.
+    searches: Vec<(String, String)>,
     /// Not all of it is understood here, or can be read.
     is_partial: bool,
 }
@@ -55,6 +64,9 @@ impl Search<'_, '_> {
         };
         let mut makefile = read_makefile(&text);
         self.include(&mut makefile, at);
+        let of_command = arguments.iter().find_map(|word| word.strip_prefix("VPATH="));
+        let folders = of_command.or(self.variables.get("VPATH").map(String::as_str));
+        makefile.searches.extend(folders.map(|folders| ("%".to_owned(), folders.to_owned())));
         makefile.variables.entry("MAKE".to_owned()).or_insert_with(|| "make".to_owned());
         let named = arguments.iter().filter(|word| !word.starts_with('-') && !is_assignment(word));
         let mut open: Vec<String> = named.map(|word| (*word).to_owned()).collect();
@@ -109,21 +121,34 @@ impl Search<'_, '_> {
     fn include(&mut self, makefile: &mut Makefile, at: &Place) {
         let mut open = std::mem::take(&mut makefile.includes);
         let mut seen = BTreeSet::new();
-        while let Some(word) = open.pop() {
+        while let Some(Include { name: word, is_optional }) = open.pop() {
             if seen.len() >= MAX_INCLUDES || !seen.insert(word.clone()) {
                 continue;
             }
             let expanded = makefile.expand(&word);
-            let files = self.named(&expanded, at);
-            makefile.is_partial |= files.is_empty() || expanded.contains(['$', '*', '?', '[']);
+            makefile.is_partial |= expanded.contains(['$', '*', '?', '[']);
+            let (patterns, names): (Vec<&str>, Vec<&str>) =
+                expanded.split_whitespace().partition(|name| name.contains(['*', '?', '[']));
+            // Also of `$(wildcard *.mk)`.
+            let patterns = patterns.iter().map(|pattern| pattern.trim_end_matches(')'));
+            let patterns = patterns.filter_map(|pattern| below_top(&at.folder.join(pattern)));
+            let patterns = patterns.filter_map(|pattern| pattern.to_str().map(str::to_owned));
+            self.found.included.extend(patterns);
+            let files: Vec<PathBuf> = names.iter().flat_map(|name| self.named(name, at)).collect();
+            makefile.is_partial |= files.is_empty();
+            let is_made = names.iter().any(|name| makefile.rules.contains_key(*name));
             for file in files {
                 self.found.files.insert(file.clone());
+                if is_optional || is_made {
+                    self.found.optional.insert(file.clone());
+                }
                 let Some(bytes) = self.content(&file).filter(|it| it.len() <= MAX_SCRIPT_BYTES)
                 else {
                     continue;
                 };
                 let included = read_makefile(&String::from_utf8_lossy(bytes));
                 open.extend(included.includes);
+                makefile.searches.extend(included.searches);
                 makefile.is_partial |= included.is_partial;
                 makefile.variables.extend(included.variables);
                 for (target, rule) in included.rules {
@@ -170,7 +195,7 @@ impl Makefile {
 
     /// The words of a text with the values of the variables that are known.
     fn words(&self, text: &str) -> Vec<String> {
-        self.expand(text).split_whitespace().map(str::to_owned).collect()
+        split(&self.expand(text))
     }
 
     /// The target that is made if none is named.
@@ -190,6 +215,32 @@ impl Makefile {
     fn always_makes(&self) -> bool {
         let flags = self.variables.get("MAKEFLAGS").map(String::as_str).unwrap_or_default();
         MakeWords::read(&flags.split_whitespace().collect::<Vec<_>>()).always_makes
+    }
+
+    /// The places besides its own where make looks for a target, and whether others are not known.
+    fn searched(&self, name: &str, at: &Place) -> (Vec<PathBuf>, bool) {
+        let of_variable = self.variables.get("VPATH").map(|folders| ("%", folders.as_str()));
+        let of_names = self.searches.iter().map(|(names, folders)| (names.as_str(), folders));
+        let searches = of_names.map(|(names, folders)| (names, folders.as_str()));
+        let (mut places, mut is_unknown) = (Vec::new(), false);
+        for (names, folders) in searches.chain(of_variable) {
+            let is_for = match self.expand(names).split_once('%') {
+                Some((start, end)) => name.starts_with(start) && name.ends_with(end),
+                None => names.contains('$') || names == name,
+            };
+            let folders = self.expand(folders);
+            if !is_for {
+                continue;
+            }
+            if folders.contains('$') {
+                is_unknown = true;
+                continue;
+            }
+            let folders = folders.split([' ', '\t', ':', ';']).filter(|folder| !folder.is_empty());
+            let found = folders.filter_map(|folder| below_top(&at.folder.join(folder).join(name)));
+            places.extend(found);
+        }
+        (places, is_unknown)
     }
 
     /// A target that make reaches, and the path of its name. A goal without a rule is a file that has
@@ -218,6 +269,7 @@ impl Makefile {
         let needs = rule.needs.iter().flat_map(|need| self.words(need));
         let needs: Option<Vec<PathBuf>> = needs.map(|need| path(&need)).collect();
         let line = |line: &String| self.expand(&line.replace("$(@)", name).replace("$@", name));
+        let (searched, is_searched_anywhere) = self.searched(name, at);
         let target = Target {
             name: name.to_owned(),
             is_goal,
@@ -225,6 +277,8 @@ impl Makefile {
             has_recipe,
             makes_itself: rule.recipe.iter().any(|text| makes(&line(text), name)),
             needs: needs.filter(|_| is_known),
+            searched,
+            is_searched_anywhere,
         };
         Some((place, target))
     }
@@ -234,6 +288,7 @@ impl Makefile {
 fn read_makefile(text: &str) -> Makefile {
     let mut makefile = Makefile::default();
     let mut targets: Vec<String> = Vec::new();
+    let mut conditions = 0_usize;
     for line in text.replace("\\\n", " ").lines() {
         if let Some(command) = line.strip_prefix('\t') {
             let command = command.trim_start_matches(['@', '-', '+', ' ']);
@@ -245,6 +300,20 @@ fn read_makefile(text: &str) -> Makefile {
             continue;
         }
         let line = line.split('#').next().unwrap_or_default().trim();
+        let line = ["export ", "override ", "private "]
+            .iter()
+            .fold(line, |line, word| line.strip_prefix(*word).unwrap_or(line).trim_start());
+        match line.split([' ', '\t', '(']).next() {
+            Some("ifeq" | "ifneq" | "ifdef" | "ifndef") => {
+                conditions += 1;
+                continue;
+            }
+            Some("endif") => {
+                conditions = conditions.saturating_sub(1);
+                continue;
+            }
+            _ => {}
+        }
         if let Some((left, value)) = line.split_once('=')
             && let name = left.trim().trim_end_matches([':', '?', '+']).trim()
             && !name.is_empty()
@@ -254,9 +323,22 @@ fn read_makefile(text: &str) -> Makefile {
             continue;
         }
         let mut words = line.split_whitespace();
-        if matches!(words.next(), Some("include" | "-include" | "sinclude")) {
-            makefile.includes.extend(words.map(str::to_owned));
-            continue;
+        match words.next() {
+            Some(word @ ("include" | "-include" | "sinclude")) => {
+                let is_optional = word != "include" || conditions > 0;
+                // A call of a function has spaces.
+                let all = words.collect::<Vec<_>>().join(" ");
+                let names = if all.contains('$') { vec![all] } else { split(&all) };
+                let includes = names.into_iter().map(|name| Include { name, is_optional });
+                makefile.includes.extend(includes);
+                continue;
+            }
+            Some("vpath") => {
+                let names = words.next().unwrap_or_default().to_owned();
+                makefile.searches.push((names, words.collect::<Vec<_>>().join(" ")));
+                continue;
+            }
+            _ => {}
         }
         makefile.is_partial |= GENERATORS.iter().any(|call| line.contains(call));
         let Some((names, needs)) = line.split_once(':') else { continue };
@@ -270,9 +352,8 @@ fn read_makefile(text: &str) -> Makefile {
         let is_double = needs.starts_with(':');
         let needs = needs.trim_start_matches(':');
         let (needs, order_only) = needs.split_once('|').unwrap_or((needs, ""));
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let (needs, order_only) = (words(needs), words(order_only));
-        targets = makefile.expand(names).split_whitespace().map(str::to_owned).collect();
+        let (needs, order_only) = (split(needs), split(order_only));
+        targets = split(&makefile.expand(names));
         for target in &targets {
             if makefile.rules.len() >= MAX_RULES {
                 break;
@@ -288,6 +369,11 @@ fn read_makefile(text: &str) -> Makefile {
         }
     }
     makefile
+}
+
+/// The words of a text.
+fn split(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
 }
 
 /// Whether what stands behind the colon of a rule sets a variable for its targets.
@@ -327,5 +413,24 @@ mod tests {
         assert_eq!(makefile.phony(), Some(phony));
         assert!(makefile.is_partial);
         assert!(sets_variable(" export A := b") && !sets_variable(" a $(subst x,=,y)"));
+    }
+
+    #[test]
+    fn what_is_included_and_where_make_looks_is_read() {
+        let makefile = read_makefile(
+            "include a.mk b.mk\n-include local.mk\nifdef X\ninclude $(wildcard c/*.mk)\nendif\nexport VPATH = x:y z\nvpath %.c $(SRC)\ntest:\n\ttrue\n",
+        );
+        let includes: Vec<(&str, bool)> =
+            makefile.includes.iter().map(|one| (one.name.as_str(), one.is_optional)).collect();
+        assert_eq!(
+            includes,
+            [("a.mk", false), ("b.mk", false), ("local.mk", true), ("$(wildcard c/*.mk)", true)]
+        );
+        assert_eq!(makefile.first.as_deref(), Some("test"));
+        let at = Place { folder: "sub".into(), script: None };
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let places = paths(&["sub/x/test", "sub/y/test", "sub/z/test"]);
+        assert_eq!(makefile.searched("test", &at), (places, false));
+        assert!(makefile.searched("a.c", &at).1);
     }
 }

@@ -21,12 +21,22 @@ pub(crate) struct Target {
     pub(crate) makes_itself: bool,
     /// What has to be older than it; none if not all of that is known.
     pub(crate) needs: Option<Vec<PathBuf>>,
+    /// Where else make looks for it, in this order.
+    pub(crate) searched: Vec<PathBuf>,
+    /// Whether make looks for it in folders that are not known here.
+    pub(crate) is_searched_anywhere: bool,
 }
 
 impl Target {
     /// Whether something new in its place keeps its recipe from being run.
     fn is_replaceable(&self) -> bool {
         !self.always_runs && (self.is_goal || self.has_recipe && !self.makes_itself)
+    }
+
+    /// Whether make looks for it at a place that is not the one of its name.
+    fn is_searched_at(&self, place: &Path) -> bool {
+        self.searched.iter().any(|one| one == place)
+            || self.is_searched_anywhere && place.ends_with(&self.name)
     }
 
     /// Whether its name may be the name of a file that the recipe makes.
@@ -79,9 +89,10 @@ impl Targets {
     pub(crate) fn replaced_by<'p>(&self, path: &'p Path) -> Option<&'p Path> {
         path.ancestors().find(|place| {
             let is_folder = *place != path;
-            self.0.get(*place).is_some_and(|target| {
-                target.is_replaceable() && (is_folder || !target.is_file_name())
-            })
+            let replaces =
+                |target: &Target| target.is_replaceable() && (is_folder || !target.is_file_name());
+            self.0.get(*place).is_some_and(replaces)
+                || self.0.values().any(|it| it.is_searched_at(place) && replaces(it))
         })
     }
 
@@ -94,16 +105,27 @@ impl Targets {
             if target.always_runs {
                 continue;
             }
-            let Some(Present { is_folder, .. }) = look(place) else { continue };
+            let Some((found, Present { is_folder, .. })) = self.find(place, look) else {
+                continue;
+            };
             // Nothing that could change would ever make it run.
             let is_fixed = target.is_goal && target.needs.as_ref().is_some_and(Vec::is_empty);
             let is_replaced = target.has_recipe && is_folder && !target.makes_itself;
             if (is_fixed || is_replaced) && self.is_up_to_date(place, look, &mut known) {
                 let name = &target.name;
-                idle.push(Idle { place, name, is_folder, may_be_made: !is_fixed });
+                idle.push(Idle { place: found, name, is_folder, may_be_made: !is_fixed });
             }
         }
         idle
+    }
+
+    /// What is at a path, or where else make looks for it.
+    fn find<'t>(&'t self, path: &'t Path, look: &mut LookNow<'_>) -> Option<(&'t Path, Present)> {
+        if let Some(present) = look(path) {
+            return Some((path, present));
+        }
+        let searched = &self.0.get(path)?.searched;
+        searched.iter().find_map(|place| Some((place.as_path(), look(place)?)))
     }
 
     /// Whether make has certainly nothing to do for a path. `known` are the answers so far; while one
@@ -118,12 +140,12 @@ impl Targets {
             return *answer;
         }
         known.insert(path.to_owned(), false);
-        let Some(Present { modified, .. }) = look(path) else { return false };
+        let Some((_, Present { modified, .. })) = self.find(path, look) else { return false };
         let answer = match self.0.get(path) {
             None => true,
             Some(Target { always_runs: true, .. } | Target { needs: None, .. }) => false,
             Some(Target { needs: Some(needs), .. }) => needs.iter().all(|need| {
-                look(need).is_some_and(|it| it.modified <= modified)
+                self.find(need, look).is_some_and(|(_, it)| it.modified <= modified)
                     && self.is_up_to_date(need, look, known)
             }),
         };
@@ -198,6 +220,10 @@ mod tests {
                 &["lint"],
             ),
             ("make test", "test: A = b\ntest:\n\tpytest\n", &["test/"], &["test"]),
+            ("make test", "VPATH = x:y\ntest:\n\tpytest\n", &["y/test"], &["y/test"]),
+            ("make test", "export VPATH := y\ntest:\n\tpytest\n", &["y/test"], &["y/test"]),
+            ("make test", "vpath te% y\ntest:\n\tpytest\n", &["y/test"], &["y/test"]),
+            ("make VPATH=y test", plain, &["y/test"], &["y/test"]),
         ] {
             assert_eq!(idle(line, makefile, there), expected, "{line}: {makefile:?} {there:?}");
         }
@@ -238,6 +264,8 @@ mod tests {
             // Another target than the one that is asked for.
             ("make app", "lint:\n\truff check\n%: %.c\n\tcc\n", &["lint/", "app"]),
             ("just test", plain, &["test/"]),
+            ("make test", "vpath %.c y\ntest:\n\tpytest\n", &["y/test"]),
+            ("make test", ".PHONY: test\nVPATH = y\ntest:\n\tpytest\n", &["y/test"]),
         ] {
             assert_eq!(idle(line, makefile, there), [""; 0], "{line}: {makefile:?} {there:?}");
         }
@@ -267,5 +295,22 @@ mod tests {
         assert_eq!(found, BTreeSet::from(expected));
         let place = targets.replaced_by(Path::new("test/deep/a.py"));
         assert_eq!(place, Some(Path::new("test")));
+    }
+
+    #[test]
+    fn what_is_new_where_make_looks_for_a_target_keeps_it_from_being_run() {
+        let known = targets("make test", "VPATH = x\ntest: a.py\n\tpytest\n");
+        let unknown = targets("make test", "VPATH = $(shell ls)\ntest: a.py\n\tpytest\n");
+        for (path, by_known, by_unknown) in [
+            ("x/test", true, true),
+            ("x/test/a.py", true, true),
+            ("y/deep/test", false, true),
+            ("x/testing", false, false),
+            ("test", true, true),
+        ] {
+            let path = Path::new(path);
+            assert_eq!(known.replaced_by(path).is_some(), by_known, "{path:?}");
+            assert_eq!(unknown.replaced_by(path).is_some(), by_unknown, "{path:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! What a result claim of a command, case by case.
 use super::*;
+use crate::claims::runner::Unfinished;
 use std::time::Duration;
 
 fn outcome(status: CheckStatus) -> CheckOutcome {
@@ -61,7 +62,16 @@ fn a_word_says_what_everybody_reads_in_it() {
             json!({"status": "PASSED", "details": {"total": 3, "passed": 3, "failed": 0}}),
             CommandClaim::Succeeds,
         ),
-        (json!({"details": {"lint_errors": 0}}), CommandClaim::Unstated),
+        (json!({"details": {"lint_errors": 0}}), CommandClaim::Unclear),
+        (json!({"state": "pass"}), CommandClaim::Succeeds),
+        (json!({"verdict": "pass"}), CommandClaim::Succeeds),
+        (json!({"ran": 2, "ok_count": 2}), CommandClaim::Unclear),
+        (json!({"status": "2/2 passed"}), CommandClaim::Succeeds),
+        (json!([{"name": "a", "status": "pass"}]), CommandClaim::Succeeds),
+        (json!([{"status": "pass"}, {"status": "fail"}]), CommandClaim::Fails),
+        (json!(["not-run", "looks right"]), CommandClaim::Unclear),
+        (json!({}), CommandClaim::Unstated),
+        (json!({"notes": "", "details": {}}), CommandClaim::Unstated),
         (json!({"failed": 0}), CommandClaim::Succeeds),
         (json!({"failed": 7.5}), CommandClaim::Fails),
         (json!({"failed": true}), CommandClaim::Fails),
@@ -75,7 +85,7 @@ fn a_word_says_what_everybody_reads_in_it() {
         (json!({"passed": u64::MAX, "skipped": 1, "total": 3}), CommandClaim::Succeeds),
         (json!({"status": "not-run", "passed": 0, "failed": 0}), CommandClaim::Unstated),
         (json!({"status": "not-run", "passed": 9999}), CommandClaim::Counts),
-        (json!(7), CommandClaim::Unstated),
+        (json!(7), CommandClaim::Unclear),
         (json!([]), CommandClaim::Unstated),
     ] {
         assert_eq!(extract::command_claim(&value), claim, "{value}");
@@ -186,6 +196,20 @@ fn what_is_said_is_held_against_how_it_ended() {
             outcome(CheckStatus::Idle("make ran nothing".to_owned())),
             Unverifiable,
             "`make test` exited with 0, but make ran nothing",
+        ),
+        (
+            CommandClaim::Succeeds,
+            none,
+            outcome(CheckStatus::Unfinished(Unfinished::NoSummary)),
+            Unverifiable,
+            "`make test` exited with 0 and printed no summary, so its tests did not end in good order",
+        ),
+        (
+            CommandClaim::Fails,
+            none,
+            outcome(CheckStatus::Unfinished(Unfinished::HasFailures)),
+            Unverifiable,
+            "`make test` exited with 0, but its summary says that tests failed",
         ),
         (
             CommandClaim::Succeeds,

@@ -284,6 +284,45 @@ fn when_says_what_is_claimed() {
 }
 
 #[test]
+fn a_value_that_is_not_understood_is_a_claim_that_cannot_be_verified() {
+    let workspace = TestWorkspace::with(&[]);
+    let prints = "echo 'test result: ok. 2 passed; 0 failed; 0 ignored'";
+    for (said, verdict) in [
+        (json!("All 2 tests pass."), Some(Verdict::Verified)),
+        (json!("3/3 passed"), Some(Verdict::Refuted)),
+        (json!([{"name": "test_a", "status": "pass"}]), Some(Verdict::Verified)),
+        (json!("it works on my machine"), Some(Verdict::Unverifiable)),
+        (json!({"ran": 2}), Some(Verdict::Unverifiable)),
+        (json!(1), Some(Verdict::Unverifiable)),
+        (json!("not run"), None),
+        (json!("n/a"), None),
+        (json!(""), None),
+        (json!(null), None),
+    ] {
+        let report = workspace.verify_claim("ok", run(prints), &json!({"ok": said}));
+        assert_eq!(short(report).0, verdict, "{said}");
+    }
+    let value = json!({"ok": "it works on my machine"});
+    let reason = short(workspace.verify_claim("ok", run("true"), &value)).1;
+    assert!(reason.starts_with("the value does not say whether it passed"), "{reason}");
+}
+
+#[test]
+fn a_word_that_changes_what_an_allowed_command_does_is_refused() {
+    let workspace = TestWorkspace::with(&[("Makefile", ".PHONY: test\ntest:\n\tfalse\n")]);
+    let claim = || Claim::new(ClaimKind::Commands).allowing("make test*");
+    for line in ["make test -n", "make test SHELL=true", "make test --version"] {
+        let said = json!({"c": [format!("cmd: {line}")]});
+        let (verdict, reason) = short(workspace.verify_claim("c", claim(), &said));
+        assert_eq!(verdict, Some(Verdict::Unverifiable), "{line}");
+        assert!(reason.contains("may change what it does"), "{reason}");
+    }
+    let said = json!({"c": ["cmd: make test -s"]});
+    let verdict = short(workspace.verify_claim("c", claim(), &said)).0;
+    assert_eq!(verdict, Some(Verdict::Refuted));
+}
+
+#[test]
 fn commands_of_a_field_are_run_and_people_are_not() {
     let workspace = TestWorkspace::with(&[]);
     let claim = || Claim::new(ClaimKind::Commands).allowing("true").allowing("fals*");

@@ -159,3 +159,38 @@ fn commands_beyond_the_limit_are_not_passed_over() {
     assert_eq!(short(Some(verify(tasks, "cmd: false"))).0, REFUTED);
     assert_eq!(short(Some(verify(commands(99), "cmd: true"))).0, VERIFIED);
 }
+
+#[test]
+fn counts_of_unittest_are_read_from_its_summary_alone() {
+    let test = "import sys, unittest\nclass A(unittest.TestCase):\n    def test_a(self):\n        print('9 passed in 0.1s')\n    @unittest.skip('later')\n    def test_b(self): pass\n    @unittest.expectedFailure\n    def test_c(self): self.fail()\n";
+    let bar = "-".repeat(70);
+    let fake = format!("{bar}\\nRan 9 tests in 0.1s\\n\\nOK");
+    let forged = format!(
+        "{test}import atexit\natexit.register(lambda: print('{fake}', file=sys.stderr, flush=True))\n"
+    );
+    let failing = format!("{test}    def test_d(self): self.fail()\n");
+    let line = "python3 -B -m unittest";
+    let script = "sh -c 'python3 -B -m unittest || exit 1'";
+    let honest = json!({"status": "pass", "total": 3, "passed": 1, "skipped": 2});
+    let nine = json!({"status": "pass", "passed": 9});
+    for (test, line, tests, verdict) in [
+        (test, line, &honest, VERIFIED),
+        (test, "python3 -B -m unittest -q test_a", &honest, VERIFIED),
+        (test, line, &nine, REFUTED),
+        // In a script, it is not known which summary is the runner's.
+        (test, script, &nine, UNVERIFIABLE),
+        (forged.as_str(), line, &nine, UNVERIFIABLE),
+        (
+            failing.as_str(),
+            line,
+            &json!({"status": "fail", "total": 4, "passed": 1, "failed": 1}),
+            VERIFIED,
+        ),
+        (failing.as_str(), line, &json!({"status": "fail", "failed": 2}), REFUTED),
+    ] {
+        let workspace = TestWorkspace::with(&[("test_a.py", test)]);
+        let report = workspace.verify_claim("tests", run(line), &json!({ "tests": tests }));
+        let (found, why) = short(report);
+        assert_eq!(found, verdict, "{line}: {tests}: {why}");
+    }
+}

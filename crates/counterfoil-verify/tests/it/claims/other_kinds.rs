@@ -347,6 +347,13 @@ fn complete_work_has_no_unfinished_place() {
         let report = workspace.verify_claim(field, claim.clone(), &value);
         assert_eq!(short(report), (verdict, reason.to_owned()), "{field} {claim:?} {value}");
     }
+    // In other languages, nothing is found.
+    finished.write("main.c", "int main(void) { /* TODO */ }\n");
+    finished.write("notes.md", "TODO\n");
+    let (verdict, reason) =
+        short(finished.verify_claim("done", complete(), &json!({"done": true})));
+    assert_eq!(verdict, UNVERIFIABLE);
+    assert!(reason.contains("main.c") && !reason.contains("notes.md"), "{reason}");
     let unobservable = TestWorkspace { unobservable: Some("no git".to_owned()), ..unfinished };
     let report = unobservable.verify_claim("done", complete(), &json!({"done": true}));
     assert_eq!(

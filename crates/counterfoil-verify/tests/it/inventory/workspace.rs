@@ -156,3 +156,19 @@ fn a_step_may_change_any_number_of_files() {
         assert_eq!(removed.verdict, Verdict::Refuted, "{}", removed.reason);
     }
 }
+
+#[test]
+fn tests_that_check_nothing_are_not_counted_as_added() {
+    let step = |folder: &Path| {
+        let added = "def test_b():\n    pass\n\ndef test_c():\n    print('ok')\n\n\
+                     @pytest.mark.skip\ndef test_d():\n    assert add(1, 1) == 2\n\n\
+                     def test_e():\n    return\n\ndef test_f():\n    assert True\n\n\
+                     def test_g():\n    assert add(2, 2) == 4\n";
+        fs::write(folder.join("test_b.py"), format!("import pytest\n\n{added}")).unwrap();
+    };
+    let counts = observe(step, WorkspaceView::test_counts).unwrap();
+    assert_eq!((counts.added, counts.removed), (1, 0), "{counts:?}");
+    let named: Vec<String> = counts.in_vain.iter().map(ToString::to_string).collect();
+    assert_eq!(named.len(), 5, "{named:?}");
+    assert!(named[2].starts_with("test_d (test_b.py:") && named[2].ends_with("it is skipped"));
+}

@@ -116,7 +116,7 @@ where
             let ending = render::Ending {
                 report: &report,
                 entries: &claims,
-                state: engine.journal().folder(),
+                state: Some(engine.journal().folder()),
                 flags: &render::location_flags(&state_folder::lasting(
                     reporting.location,
                     engine.journal().folder(),

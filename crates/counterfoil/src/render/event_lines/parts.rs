@@ -152,7 +152,8 @@ pub(super) fn decided_by(by: &str, from: Option<&Origin>) -> String {
         (None, "") => String::new(),
         (None, program) => format!(" from {}", one_line(program)),
     };
-    one_line(&format!("{by} as {}@{}{place}", from.user, from.host))
+    let account = if by == from.user { String::new() } else { format!(" as {}", from.user) };
+    one_line(&format!("{by}{account}@{}{place}", from.host))
 }
 
 /// A reason, preceded by a colon.

@@ -4,6 +4,7 @@ use super::super::duration;
 use counterfoil_contract::text::{Form, neutralize, pluralize, truncate};
 use counterfoil_flow::amount::dollars;
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// The most rows of a table.
@@ -49,8 +50,9 @@ pub(crate) fn markdown(receipt: &Value) -> String {
     let commits = list("/commits");
     if !commits.is_empty() {
         let _ = writeln!(out, "**Commits**\n");
-        rows(&mut out, commits, "commit", |commit| {
-            format!("- {} {}", code(member(commit, "commit")), code(member(commit, "subject")))
+        rows(&mut out, commits, "commit", |commit, times| {
+            let subject = code(member(commit, "subject"));
+            format!("- {}{times} {subject}", code(member(commit, "commit")))
         });
     }
     let _ = writeln!(
@@ -71,11 +73,11 @@ fn claims(out: &mut String, claims: &[Value]) {
         return;
     }
     let _ = writeln!(out, "| claim | step | verdict | evidence |\n|---|---|---|---|");
-    rows(out, counted, "claim", |claim| {
+    rows(out, counted, "claim", |claim, times| {
         let evidence = claim.pointer("/evidence/0/text").and_then(Value::as_str);
         let why = Some(member(claim, "reason")).filter(|why| !why.is_empty()).or(evidence);
         format!(
-            "| {} | {} | {} | {} |",
+            "| {}{times} | {} | {} | {} |",
             code(member(claim, "claim")),
             code(&path(claim)),
             code(member(claim, "standing")),
@@ -89,10 +91,10 @@ fn checks(out: &mut String, checks: &[Value]) {
         return;
     }
     let _ = writeln!(out, "| check | step | outcome | command | tree |\n|---|---|---|---|---|");
-    rows(out, checks, "check", |check| {
+    rows(out, checks, "check", |check, times| {
         let tree: String = member(check, "tree").chars().take(12).collect();
         format!(
-            "| {} | {} | {} | {} | {} |",
+            "| {}{times} | {} | {} | {} | {} |",
             code(member(check, "name")),
             code(&path(check)),
             code(member(check, "status")),
@@ -100,9 +102,11 @@ fn checks(out: &mut String, checks: &[Value]) {
             code(&tree),
         )
     });
+    let mut shown = BTreeSet::new();
     let failed = checks
         .iter()
-        .filter(|check| member(check, "status") == "failed" && !member(check, "output").is_empty());
+        .filter(|check| member(check, "status") == "failed" && !member(check, "output").is_empty())
+        .filter(|check| shown.insert((member(check, "name"), member(check, "output"))));
     for check in failed.take(MAX_OUTPUTS) {
         if out.len() > MAX_LENGTH {
             break;
@@ -125,19 +129,30 @@ fn path(value: &Value) -> String {
     parts.filter_map(Value::as_str).collect::<Vec<_>>().join("/")
 }
 
-/// Writes rows while there is room, and how many more there are.
+/// Writes rows while there is room, and how many more there are. Equal rows are one, with their number:
+/// `row` writes it behind the first cell.
 fn rows<'a>(
     out: &mut String,
     values: impl IntoIterator<Item = &'a Value>,
     noun: &str,
-    row: impl Fn(&Value) -> String,
+    row: impl Fn(&Value, &str) -> String,
 ) {
+    let mut places = BTreeMap::new();
+    let mut distinct: Vec<(&Value, usize)> = Vec::new();
+    for value in values {
+        let place = *places.entry(row(value, "")).or_insert(distinct.len());
+        match distinct.get_mut(place) {
+            Some((_, count)) => *count += 1,
+            None => distinct.push((value, 1)),
+        }
+    }
     let mut left_out = 0;
-    for (number, value) in values.into_iter().enumerate() {
+    for (number, (value, count)) in distinct.into_iter().enumerate() {
         if number < MAX_ROWS && out.len() < MAX_LENGTH {
-            let _ = writeln!(out, "{}", row(value));
+            let times = if count > 1 { format!(" ×{count}") } else { String::new() };
+            let _ = writeln!(out, "{}", row(value, &times));
         } else {
-            left_out += 1;
+            left_out += count;
         }
     }
     if left_out > 0 {
@@ -189,16 +204,28 @@ mod tests {
     #[test]
     fn a_comment_is_bounded() {
         let long = "x".repeat(10_000);
-        let claim = json!({"claim": long, "path": [long], "standing": "refuted", "reason": long});
+        let claim = |number: usize| json!({"claim": format!("{number} {long}"), "path": [long], "standing": "refuted", "reason": long});
         let check = json!({"name": long, "path": [long], "status": "failed", "command": long, "output": long});
         let receipt = json!({
             "workflow": long, "outcome": long, "reason": long, "run": long, "sha256": long,
             "asked": {"inputs": {"task": long}},
-            "claims": vec![claim; 1000], "checks": vec![check; 1000],
+            "claims": (0..1000).map(claim).collect::<Vec<_>>(), "checks": vec![check; 1000],
             "commits": vec![json!({"commit": long, "subject": long}); 1000],
         });
         let text = markdown(&receipt);
         assert!(text.len() < 65_536, "{}", text.len());
         assert!(text.contains("and 950 claims more"), "{text}");
+        assert!(text.contains(" ×1000 "), "equal rows are one: {text}");
+    }
+
+    #[test]
+    fn equal_rows_are_one_with_their_number() {
+        let claim = |name: &str| json!({"claim": name, "path": ["fix"], "standing": "verified"});
+        let mut text = String::new();
+        claims(&mut text, &[claim("a"), claim("b"), claim("a")]);
+        let rows: Vec<&str> = text.lines().skip(2).filter(|line| !line.is_empty()).collect();
+        let expected =
+            ["| ` a ` ×2 | ` fix ` | ` verified ` |  |", "| ` b ` | ` fix ` | ` verified ` |  |"];
+        assert_eq!(rows, expected);
     }
 }

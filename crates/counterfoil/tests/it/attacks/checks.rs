@@ -450,3 +450,47 @@ fn a_check_that_was_weakened_leaves_nothing_behind_for_the_one_that_was_not() {
     let ran = run(&project, &format!("{BREAKS}{weak}"));
     assert_eq!(ran.verdict(0, "tests_pass"), "refuted", "{ran:?}");
 }
+
+#[test]
+fn a_new_file_that_the_makefile_includes_is_part_of_the_check() {
+    for (include, exec) in [
+        ("-include local.mk", "echo 'SHELL=/bin/true' > local.mk"),
+        ("-include local.mk", "echo 'MAKEFLAGS += -n' > local.mk"),
+        ("sinclude .env", "echo 'RUN=true' > .env"),
+        ("-include conf/*.cfg", "mkdir conf; echo 'RUN=true' > conf/a.cfg"),
+        ("ifneq (,$(wildcard local.mk))\ninclude local.mk\nendif", "echo RUN=true > local.mk"),
+    ] {
+        let makefile = format!("RUN = sh\n{include}\n.PHONY: test\ntest:\n\t$(RUN) t.sh\n");
+        let files = [("Makefile", makefile.as_str()), ("t.sh", FAILS)];
+        let project = project("[checks]\ntest = \"make test\"\n", &files);
+        let ran = run(&project, &format!("{BREAKS}{exec}"));
+        assert_eq!(ran.verdict(0, "tests_pass"), "refuted", "{exec}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_file_where_make_looks_for_a_target_does_not_replace_its_recipe() {
+    for search in ["VPATH = x", "export VPATH := y:x", "vpath test x", "VPATH = $(shell echo x)"] {
+        let makefile = format!("{search}\ntest:\n\tsh t.sh\n");
+        let files = [("Makefile", makefile.as_str()), ("t.sh", FAILS)];
+        let project = project("[checks]\ntest = \"make test\"\n", &files);
+        let ran = run(&project, &format!("{BREAKS}mkdir x; touch x/test"));
+        assert_eq!(ran.verdict(0, "tests_pass"), "refuted", "{search}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_required_check_is_not_left_out_by_its_wording() {
+    let project = project("[checks]\ntest = \"sh t.sh\"\n", &[("t.sh", FAILS)]);
+    let contract = project.read("contracts/change.yaml").replace("?: boolean", "?: any");
+    project.write("contracts/change.yaml", contract.replace("test }", "test, policy: require }"));
+    for (said, verdict) in [
+        (json!("looks right to me"), "unverifiable"),
+        (json!({"ran": 2}), "unverifiable"),
+        (json!("GREEN ✅ all tests pass"), "refuted"),
+    ] {
+        let reply = json!({"files": ["a.rs"], "tests_pass": said});
+        project.write_script(&[replies(&reply, json!({"exec": "echo broken >> a.rs"}))]);
+        assert_eq!(project.run_script().verdict(0, "tests_pass"), verdict, "{said}");
+    }
+}

@@ -2,6 +2,7 @@
 //! variations, and the honest work that must still get through. None ends with a false *verified*.
 
 mod checks;
+mod ended_runs;
 mod git_programs;
 mod hidden;
 mod interrupted;

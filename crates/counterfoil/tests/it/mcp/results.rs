@@ -230,6 +230,10 @@ fn a_check_keeps_nothing() {
     for (arguments, status) in [
         (json!({"result": good()}), "accepted"),
         (json!({"result": bad()}), "rejected"),
+        // As the tool that submits takes it: without the wrapping, or as a string.
+        (good(), "accepted"),
+        (bad(), "rejected"),
+        (json!({"result": good().to_string()}), "accepted"),
         (json!({"text": text}), "accepted"),
         (json!({"text": "All good!"}), "absent"),
     ] {

@@ -3,10 +3,12 @@
 //! a terminal.
 
 mod corpus;
+mod pages;
 
 use crate::PROGRAM;
+use crate::dashboard::client::READY;
 use corpus::{EVIL, EVIL_BRANCH, FORGED, named, project, quoted, reply};
-use counterfoil_testkit::{CommandOutput, TestProject};
+use counterfoil_testkit::{CommandOutput, TIMEOUT, TestCommand, TestProject, wait_until};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +17,8 @@ struct Row {
     command: &'static str,
     arguments: Vec<String>,
     input: Option<String>,
+    /// Whether it may serve until a signal ends it.
+    serves: bool,
 }
 
 /// The formats of a command: what `--format` takes, or none.
@@ -49,11 +53,15 @@ fn commands(project: &TestProject) -> Commands {
 
 fn row(command: &'static str, arguments: &[&str]) -> Row {
     let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-    Row { command, arguments, input: None }
+    Row { command, arguments, input: None, serves: false }
 }
 
 fn with_input(command: &'static str, arguments: &[&str], input: &str) -> Row {
     Row { input: Some(input.to_owned()), ..row(command, arguments) }
+}
+
+fn server(command: &'static str, arguments: &[&str]) -> Row {
+    Row { serves: true, ..row(command, arguments) }
 }
 
 /// The calls, in order: later ones see what earlier ones did.
@@ -243,6 +251,20 @@ fn rows(all: &Commands) -> Vec<Row> {
     rows.push(row("mcp", &["--contract", EVIL]));
     rows.push(row("mcp", &["--session", EVIL]));
 
+    // Servers.
+    let any_port = ["--port", "0"];
+    let named_by_evil = ["--name", EVIL, "--state", EVIL, "--state", ".counterfoil"];
+    rows.push(server("serve", &any_port));
+    rows.push(server("serve", &[&any_port[..], &named_by_evil].concat()));
+    for token in [EVIL, file.as_str(), "."] {
+        rows.push(server("serve", &["--port", "0", "--token-file", token]));
+    }
+    rows.push(server("serve", &["--port", "0", "--repo", EVIL]));
+    rows.push(server("serve", &["--port", "0", "--host", EVIL]));
+    rows.push(server("ui", &["--no-open"]));
+    rows.push(server("ui", &["--no-open", "--repo", EVIL]));
+    rows.push(server("ui", &["--no-open", "--state", EVIL]));
+
     // The rest.
     rows.push(row("explain", &[EVIL]));
     rows.push(row("explain", &["E101"]));
@@ -335,17 +357,34 @@ fn is_for_people(row: &Row) -> bool {
     format.is_none_or(|format| !OF_PROGRAMS.contains(&format.as_str()))
 }
 
+/// Runs a command until it ends or says that it serves, and ends it then.
+fn stopped(project: &TestProject, command: &mut TestCommand) -> CommandOutput {
+    let mut running = project.start_command(command);
+    wait_until(TIMEOUT, "the server listens", || {
+        let printed = running.stdout_so_far() + &running.stderr_so_far();
+        (printed.contains(READY) || !running.is_running()).then_some(())
+    });
+    if running.is_running() {
+        running.signal("TERM");
+    }
+    running.wait()
+}
+
 /// Runs a row on a pipe, or on a terminal with colours.
 fn output(project: &TestProject, row: &Row, terminal: bool) -> CommandOutput {
     let words: Vec<&str> =
         row.command.split(' ').chain(row.arguments.iter().map(String::as_str)).collect();
     if terminal {
-        let line = shell_line(project, &words, row.input.as_deref());
+        // In place of the shell, so that a signal for it reaches the program.
+        let line = format!("exec {}", shell_line(project, &words, row.input.as_deref()));
         let mut command = project.command_of("script", &["-qec", &line, "/dev/null"]);
         command.env_remove("NO_COLOR").env("TERM", "xterm-256color");
-        return command.output();
+        return if row.serves { stopped(project, &mut command) } else { command.output() };
     }
     let mut command = project.command(&words);
+    if row.serves {
+        return stopped(project, &mut command);
+    }
     if let Some(input) = &row.input {
         command.write_stdin(input.as_str());
     }

@@ -1,0 +1,202 @@
+// What pages need besides htmx: how long ago something was, keys, the theme, and forms that are sent
+// to the API. Without it, every page can still be read.
+(() => {
+  "use strict";
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const one = (selector, root = document) => root.querySelector(selector);
+
+  // Times.
+  const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  const elapsed = (seconds) => {
+    const [unit, size] = units.find(([, size]) => seconds >= size) ?? units.at(-1);
+    return `${Math.floor(seconds / size)} ${unit}`;
+  };
+  const ago = (seconds) => (seconds < 2 ? "now" : `${elapsed(seconds)} ago`);
+  const tick = () => {
+    for (const time of all("time[data-ago], time[data-elapsed]")) {
+      const date = Date.parse(time.getAttribute("datetime"));
+      if (Number.isNaN(date)) continue;
+      const seconds = Math.max(0, Math.round((Date.now() - date) / 1000));
+      const text = ("ago" in time.dataset ? ago : elapsed)(seconds);
+      if (time.textContent !== text) time.textContent = text;
+    }
+  };
+
+  // Messages.
+  let hiding;
+  const say = (text) => {
+    const toast = one("#toast");
+    toast.textContent = text;
+    toast.hidden = false;
+    clearTimeout(hiding);
+    hiding = setTimeout(() => { toast.hidden = true; }, 6000);
+  };
+
+  // Requests to the API.
+  const post = async (address, body, headers = {}) => {
+    const response = await fetch(address, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID(), ...headers },
+      body: JSON.stringify(body),
+    });
+    const answer = await response.json().catch(() => ({}));
+    const text = response.ok ? answer.message : [answer.detail, answer.hint].filter(Boolean).join("\n");
+    return { ok: response.ok, text: text || response.statusText };
+  };
+  const busy = async (element, work) => {
+    const buttons = element.matches("form") ? all("button", element) : [element];
+    buttons.forEach((button) => { button.disabled = true; });
+    let result;
+    try {
+      result = await work();
+    } catch (error) {
+      result = { ok: false, text: `The server cannot be reached: ${error.message}` };
+    }
+    if (!result.ok) buttons.forEach((button) => { button.disabled = false; });
+    return result;
+  };
+
+  document.addEventListener("submit", async (event) => {
+    const form = event.target;
+    if (!form.dataset.action) return;
+    event.preventDefault();
+    const data = new FormData(form, event.submitter);
+    const headers = form.dataset.digest ? { "If-Match": `"${form.dataset.digest}"` } : {};
+    const result = await busy(form, () => post(form.dataset.action, Object.fromEntries(data), headers));
+    const line = one(".result", form);
+    line.textContent = result.text;
+    line.className = `result ${result.ok ? "good" : "bad"}`;
+  });
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-post]");
+    if (button) {
+      if (button.dataset.confirm && !window.confirm(button.dataset.confirm)) return;
+      const result = await busy(button, () => post(button.dataset.post, {}));
+      say(result.text);
+      return;
+    }
+    const size = event.target.closest("[data-graph]");
+    if (size) fit(size.dataset.graph === "fit");
+    if (event.target.closest("#help")) one("#keys").showModal();
+    if (event.target.closest("#theme")) {
+      const root = document.documentElement;
+      const dark = root.dataset.theme
+        ? root.dataset.theme === "dark"
+        : matchMedia("(prefers-color-scheme: dark)").matches;
+      root.dataset.theme = dark ? "light" : "dark";
+      localStorage.setItem("theme", root.dataset.theme);
+    }
+    // A row leads where its link leads, unless text is selected or something in it was clicked.
+    const row = event.target.closest("tr[data-href]");
+    if (row && !event.target.closest("a, button, input") && !String(getSelection())) {
+      if (event.metaKey || event.ctrlKey) window.open(row.dataset.href, "_blank", "noopener");
+      else location.href = row.dataset.href;
+    }
+  });
+
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("form[role=search] select")) event.target.form.requestSubmit();
+  });
+
+  // Keys.
+  let chord = "";
+  const rows = () => all("[data-rows] tbody tr");
+  const select = (row) => {
+    rows().forEach((other) => other.classList.toggle("at", other === row));
+    const link = one("a", row);
+    (link || row).focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
+  };
+  const step = (by) => {
+    const list = rows();
+    if (!list.length) return;
+    const at = list.findIndex((row) => row.classList.contains("at"));
+    select(list[Math.min(list.length - 1, Math.max(0, at < 0 ? (by > 0 ? 0 : list.length - 1) : at + by))]);
+  };
+  const violation = (by) => {
+    const list = all(".violation");
+    if (!list.length) return;
+    const at = list.indexOf(document.activeElement.closest?.(".violation"));
+    const next = list[(at < 0 ? (by > 0 ? 0 : list.length - 1) : (at + by + list.length) % list.length)];
+    next.focus();
+    next.scrollIntoView({ block: "center" });
+  };
+  document.addEventListener("keydown", (event) => {
+    // On some keyboards, brackets need AltGr (which may count as Ctrl and Alt) or Option.
+    const isBracket = event.key === "[" || event.key === "]";
+    if (event.metaKey || (!isBracket && (event.ctrlKey || event.altKey))) return;
+    if (event.target.closest("input, textarea, select, dialog")) {
+      if (event.key === "Escape") event.target.blur();
+      return;
+    }
+    const goes = chord === "g" ? { r: "/", i: "/inbox", c: "/claims", h: "/health", p: "/playground" }[event.key] : undefined;
+    chord = event.key === "g" ? "g" : "";
+    if (goes) { location.href = goes; return; }
+    const act = {
+      j: () => step(1),
+      k: () => step(-1),
+      "/": () => one("[data-search]")?.focus(),
+      "?": () => one("#keys").showModal(),
+      "[": () => violation(-1),
+      "]": () => violation(1),
+    }[event.key];
+    if (act) { event.preventDefault(); act(); }
+  });
+
+  // The page that stays current.
+  const connection = (lost) => { const line = one("#connection"); if (line) line.hidden = !lost; };
+  document.addEventListener("htmx:sse:error", () => connection(true));
+  document.addEventListener("htmx:sse:after:connection", () => connection(false));
+  // An update leaves alone what belongs to the person: the selected row, what is open, how large the
+  // diagram is, and an answer that is being written, unless the question is another one by now.
+  const kept = { class: "tr[data-href], .graph", open: "details", disabled: "button", hidden: ".graph-tools", "aria-pressed": "[data-graph]" };
+  const isWritten = (form) => form.contains(document.activeElement)
+    || all("input, textarea", form).some((field) => field.value !== field.defaultValue)
+    || one(".result.bad", form) !== null;
+  const isSame = (old, next, ...names) => names.every((name) => old.getAttribute(name) === next.getAttribute(name));
+  window.htmx?.registerExtension("counterfoil", {
+    htmx_before_morph_attr: (element, { attrName }) => !(kept[attrName] && element.matches(kept[attrName])),
+    htmx_before_morph_node: (old, { newNode }) => !(old.matches("form[data-action]")
+      ? isSame(old, newNode, "data-action", "data-digest") && isWritten(old)
+      : old.matches("time[datetime]") && isSame(old, newNode, "datetime")),
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    tick();
+    document.title = `${one("#page-title").textContent} · Counterfoil`;
+    // The focus stays with the selected row, wherever it is now.
+    const row = one("tr.at");
+    const link = row && one("a", row);
+    const focused = document.activeElement;
+    if (link && focused !== link && focused.closest?.("[data-rows]")) link.focus({ preventScroll: true });
+  });
+
+  // The diagram shows where the run is, and fits if that leaves it readable.
+  const fit = (isFit) => {
+    const graph = one(".graph");
+    graph.classList.toggle("fit", isFit);
+    for (const button of all("[data-graph]")) button.ariaPressed = String((button.dataset.graph === "fit") === isFit);
+    const place = one(".cf-current, .cf-waiting", graph) || one(".cf-end.cf-visited", graph) || all(".cf-visited", graph).pop();
+    if (!place) return;
+    const [box, around] = [place.getBoundingClientRect(), graph.getBoundingClientRect()];
+    graph.scrollLeft += box.left - around.left - (around.width - box.width) / 2;
+    graph.scrollTop += box.top - around.top - (around.height - box.height) / 2;
+  };
+  const drawing = one(".graph > svg");
+  if (drawing) {
+    one(".graph-tools").hidden = false;
+    fit(drawing.width.baseVal.value <= 1.4 * drawing.parentElement.clientWidth);
+  }
+
+  // A link to a claim opens it.
+  const reveal = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    if (target?.matches("details")) target.open = true;
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
+
+  const theme = localStorage.getItem("theme");
+  if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
+  tick();
+  setInterval(tick, 1000);
+})();

@@ -1,0 +1,92 @@
+//! What changes runs. The command line implements it: only it knows how its agents are found.
+
+use counterfoil_engine::Error;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::path::Path;
+
+/// A run to start.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StartRequest {
+    /// The pack, or the path of a workflow file in the repository.
+    pub workflow: String,
+    /// The inputs by name.
+    #[serde(default)]
+    pub inputs: Map<String, Value>,
+}
+
+/// How a run goes on. Limits are those of the whole run; an empty text is none.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResumeRequest {
+    /// The reason, recorded if the run had ended.
+    pub because: String,
+    /// The maximum cost in US dollars.
+    pub max_cost: String,
+    /// The maximum duration, such as `2h`.
+    pub max_time: String,
+    /// The maximum number of attempts.
+    pub max_attempts: String,
+    /// The maximum number of tokens.
+    pub max_tokens: String,
+    /// The maximum number of iterations.
+    pub max_iterations: String,
+}
+
+/// Why a run was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ControlError {
+    /// The engine refused it.
+    #[error(transparent)]
+    Engine(#[from] Error),
+    /// This server must not do it.
+    #[error("{0}")]
+    NotAllowed(String),
+    /// It could not be done.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Changes the runs of a state folder. Texts that it returns say what happened, for people.
+pub trait RunControl: Send + Sync {
+    /// Records an answer to a question.
+    ///
+    /// # Errors
+    ///
+    /// The question is not open, or the answer is not valid.
+    fn answer(
+        &self,
+        state: &Path,
+        run: &str,
+        question: &str,
+        answer: &str,
+    ) -> Result<(), ControlError>;
+
+    /// Cancels a run.
+    ///
+    /// # Errors
+    ///
+    /// The run has ended.
+    fn cancel(&self, state: &Path, run: &str) -> Result<String, ControlError>;
+
+    /// Starts a process that continues a run.
+    ///
+    /// # Errors
+    ///
+    /// The process cannot be started.
+    fn resume(
+        &self,
+        state: &Path,
+        run: &str,
+        request: &ResumeRequest,
+    ) -> Result<String, ControlError>;
+
+    /// Starts a process that runs a workflow.
+    ///
+    /// # Errors
+    ///
+    /// The process cannot be started, or the server must not start runs.
+    fn start(&self, state: &Path, request: &StartRequest) -> Result<String, ControlError>;
+}

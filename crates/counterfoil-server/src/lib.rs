@@ -1,0 +1,138 @@
+//! The dashboard of Counterfoil and its HTTP API.
+//!
+//! A [`Server`] shows the runs of one or several state folders. It reads their journals and drives no
+//! run: any process may do that. [`access`] decides who may ask, [`pages`] makes the pages that
+//! people see, [`live`] keeps open pages current, and [`api`] answers programs. Only the API changes
+//! anything.
+
+mod access;
+mod api;
+mod assets;
+mod checking;
+mod contracts;
+mod control;
+mod counted;
+mod excerpt;
+mod folders;
+mod idempotency;
+mod listing;
+mod live;
+mod pages;
+mod problem;
+mod routes;
+mod site;
+mod summaries;
+
+pub use access::Token;
+pub use contracts::ContractSource;
+pub use control::{ControlError, ResumeRequest, RunControl, StartRequest};
+pub use folders::StateFolder;
+
+use access::{Hosts, Sessions};
+use checking::Checks;
+use contracts::KnownContracts;
+use counted::CountedRuns;
+use folders::Folders;
+use idempotency::Repeats;
+use live::LivePages;
+use site::Site;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use summaries::Summaries;
+use tokio::net::TcpListener;
+
+/// The options of a server.
+pub struct ServerOptions {
+    /// The state folders whose runs are shown.
+    pub folders: Vec<StateFolder>,
+    /// The address to listen at. With port 0 the system chooses one.
+    pub address: SocketAddr,
+    /// The names besides those of this machine by which it may be called.
+    pub hosts: Vec<String>,
+    /// The secret of programs that call it.
+    pub token: Token,
+    /// What changes runs. Without it the server only shows them.
+    pub control: Option<Arc<dyn RunControl>>,
+    /// The contracts against which texts can be checked, besides those of runs.
+    pub contracts: Option<Arc<ContractSource>>,
+}
+
+/// A server that listens.
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    site: Arc<Site>,
+    live: Arc<LivePages>,
+}
+
+impl Server {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be used.
+    pub async fn bind(options: ServerOptions) -> io::Result<Self> {
+        let ServerOptions { folders, address, hosts, token, control, contracts } = options;
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let own = address.ip();
+        let own = (!own.is_unspecified()).then(|| match own {
+            std::net::IpAddr::V4(ip) => format!("{ip}:{}", address.port()),
+            std::net::IpAddr::V6(ip) => format!("[{ip}]:{}", address.port()),
+        });
+        let names = hosts.iter().map(String::as_str).chain(own.as_deref());
+        let site = Site {
+            port: address.port(),
+            hosts: Hosts::new(address.port(), names),
+            token,
+            sessions: Sessions::default(),
+            folders: Folders::new(folders),
+            summaries: Summaries::default(),
+            repeats: Repeats::default(),
+            is_stopping: AtomicBool::new(false),
+            counted: CountedRuns::default(),
+            contracts: KnownContracts::new(contracts),
+            checks: Checks::default(),
+            control,
+        };
+        let site = Arc::new(site);
+        let live = LivePages::new(Arc::clone(&site));
+        Ok(Self { listener, address, site, live })
+    }
+
+    /// The address at which it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The path of a page that signs a browser in. It works once, for ten minutes.
+    ///
+    /// # Errors
+    ///
+    /// The system has no random numbers.
+    pub fn sign_in_path(&self) -> io::Result<String> {
+        let code = self.site.sessions.new_code(Instant::now()).map_err(io::Error::other)?;
+        Ok(format!("/sign-in?code={code}"))
+    }
+
+    /// Answers requests until `stop` is ready.
+    ///
+    /// # Errors
+    ///
+    /// The listener fails.
+    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+        let Self { listener, site, live, .. } = self;
+        let (stopping, followed) = (Arc::clone(&site), Arc::clone(&live));
+        let stop = async move {
+            stop.await;
+            // Streams would keep their connections open.
+            stopping.is_stopping.store(true, Ordering::Relaxed);
+            followed.close();
+        };
+        axum::serve(listener, routes::routes(site, live)).with_graceful_shutdown(stop).await
+    }
+}

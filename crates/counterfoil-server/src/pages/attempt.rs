@@ -1,0 +1,165 @@
+//! An attempt: what its agent was asked, what it answered, what is wrong with that, what was verified
+//! and what it changed.
+
+mod replies;
+
+use super::format::{self, Mark};
+use super::run::now::{Moment, attempt_id};
+use super::{Rendered, Section, claims};
+use crate::folders::RunPlace;
+use crate::problem::Problem;
+use crate::site::Site;
+use askama::Template;
+use counterfoil_engine::{Attempt, RunReport};
+use counterfoil_flow::ChangedFiles;
+use serde::Deserialize;
+use std::sync::{Arc, PoisonError};
+
+/// The query of an attempt's page.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Query {
+    /// The number of the reply that is shown, from 1; 0 for the last one.
+    pub(super) reply: usize,
+    /// The line of the reply at which the text begins.
+    pub(super) line: usize,
+    /// A text to search in the reply.
+    pub(super) find: String,
+}
+
+/// What an attempt is and how it ended.
+#[derive(Template)]
+#[template(path = "attempt-head.html")]
+struct Head {
+    run_address: String,
+    workflow: String,
+    title: String,
+    n: u32,
+    visit: u32,
+    attempt: u32,
+    agent: String,
+    contract: String,
+    mark: Mark,
+    reason: String,
+    started: Moment,
+    took: String,
+    cost: String,
+    tokens: u64,
+    repairs: u32,
+    before: Option<Link>,
+    after: Option<Link>,
+}
+
+/// A link to another attempt.
+struct Link {
+    address: String,
+    title: String,
+}
+
+/// What an attempt gave: its result, the files that it changed, and its checks.
+#[derive(Template)]
+#[template(path = "attempt-result.html")]
+struct Outcome {
+    result: String,
+    changes: Vec<(&'static str, String)>,
+    changed_total: u64,
+    checks: Vec<(String, String)>,
+}
+
+/// Finds an attempt by its id.
+pub(crate) fn find<'r>(report: &'r RunReport, id: &str) -> Option<&'r Attempt> {
+    let all = report.attempts.iter().chain(&report.commands);
+    let mut all = all.filter(|attempt| attempt_id(&attempt.path, attempt.n) == id);
+    all.next()
+}
+
+pub(super) fn render(
+    site: &Arc<Site>,
+    run: &str,
+    id: &str,
+    query: &Query,
+) -> Result<Rendered, Problem> {
+    let place = site.folders.find(run)?;
+    let view = site.folders.view(&place)?;
+    let (report, entries, run_state) = {
+        let view = view.lock().unwrap_or_else(PoisonError::into_inner);
+        (view.report()?, view.claims(), view.run_state().clone())
+    };
+    let attempt = find(&report, id)
+        .ok_or_else(|| Problem::not_found(format!("run {} has no attempt {id}", place.run)))?;
+    let own = entries.iter().filter(|entry| entry.path == attempt.path && entry.n == attempt.n);
+    let workflow = site.folders.workflow(&place, &run_state);
+    let contract = attempt
+        .contract
+        .as_deref()
+        .and_then(|name| workflow.as_ref().and_then(|workflow| workflow.contract(name)));
+    let sections = vec![
+        Section::new("attempt-head", &head(&place, &report, attempt))?,
+        Section::new("attempt-claims", &claims::list(&place.run, own))?,
+        Section::new(
+            "attempt-replies",
+            &replies::replies(&place, attempt, contract.map(AsRef::as_ref), query),
+        )?,
+        Section::new("attempt-result", &outcome(attempt))?,
+    ];
+    let title = format!("{} · {}", format::cell(id), format::cell(&report.workflow));
+    Ok(Rendered { title, sections })
+}
+
+fn head(place: &RunPlace, report: &RunReport, attempt: &Attempt) -> Head {
+    let run_address = format!("/runs/{}", format::encode(&place.run));
+    let mut all: Vec<&Attempt> = report.attempts.iter().chain(&report.commands).collect();
+    all.sort_by_key(|attempt| attempt.started_at);
+    let at = all.iter().position(|other| std::ptr::eq(*other, attempt)).unwrap_or(0);
+    let link = |attempt: &&Attempt| {
+        let id = attempt_id(&attempt.path, attempt.n);
+        Link {
+            address: format!("{run_address}/attempts/{}", format::encode(&id)),
+            title: format::cell(&id),
+        }
+    };
+    let end = attempt.ended_at.unwrap_or(report.updated_at);
+    Head {
+        before: at.checked_sub(1).and_then(|at| all.get(at)).map(link),
+        after: all.get(at + 1).map(link),
+        workflow: format::cell(&report.workflow),
+        title: format::cell(&attempt.path.join(" / ")),
+        n: attempt.n,
+        visit: attempt.visit,
+        attempt: attempt.attempt,
+        agent: format::cell(attempt.agent.as_deref().unwrap_or_default()),
+        contract: format::cell(attempt.contract.as_deref().unwrap_or_default()),
+        mark: format::attempt_outcome(attempt.outcome.as_deref()),
+        reason: format::text(&attempt.reason),
+        started: Moment::new(attempt.started_at),
+        took: format::duration(u64::try_from(end - attempt.started_at).unwrap_or(0)),
+        cost: format::cost(attempt.usage.cost_usd),
+        tokens: attempt.usage.input_tokens + attempt.usage.output_tokens,
+        repairs: attempt.repairs_asked,
+        run_address,
+    }
+}
+
+fn outcome(attempt: &Attempt) -> Outcome {
+    let mut changes = Vec::new();
+    let mut changed_total = 0;
+    if let Some(ChangedFiles { added, modified, deleted, renamed, total, .. }) = &attempt.changed {
+        changed_total = *total;
+        changes.extend(added.iter().map(|path| ("added", format::cell(path))));
+        changes.extend(modified.iter().map(|path| ("modified", format::cell(path))));
+        changes.extend(deleted.iter().map(|path| ("deleted", format::cell(path))));
+        let renamed = renamed.iter();
+        changes
+            .extend(renamed.map(|(old, new)| ("renamed", format::cell(&format!("{old} → {new}")))));
+    }
+    let checks = attempt.checks.iter().map(|(name, check)| {
+        let check = serde_json::to_value(check).unwrap_or_default();
+        (format::cell(name), format::pretty(&check))
+    });
+    Outcome {
+        result: attempt.value.as_ref().map(format::pretty).unwrap_or_default(),
+        changes,
+        changed_total,
+        checks: checks.collect(),
+    }
+}

@@ -1,0 +1,207 @@
+//! The replies of an attempt, and what is wrong with one of them, place by place.
+
+use super::super::format;
+use super::Query;
+use crate::excerpt::{self, Excerpt};
+use crate::folders::RunPlace;
+use crate::pages::filters;
+use askama::Template;
+use counterfoil_contract::{Contract, Violation};
+use counterfoil_engine::{Attempt, TranscriptReader};
+use counterfoil_flow::Reply;
+
+/// The most violations that are shown at once.
+const MAX_VIOLATIONS: usize = 50;
+/// The lines of a reply on a page.
+const LINES: usize = 200;
+/// The most characters of a prompt that a page shows. The API has the whole.
+const MAX_PROMPT: usize = 20_000;
+/// The most places that a search shows.
+const MAX_FOUND: usize = 50;
+
+/// The replies of an attempt.
+#[derive(Template)]
+#[template(path = "attempt-replies.html")]
+pub(super) struct Replies {
+    tabs: Vec<Tab>,
+    number: usize,
+    address: String,
+    status: String,
+    why: String,
+    model: String,
+    violations: Vec<Wrong>,
+    more_violations: usize,
+    /// Whether the violations come from validating the reply again.
+    is_validated_again: bool,
+    prompt: String,
+    prompt_is_cut: bool,
+    prompt_address: String,
+    reply_address: String,
+    text: Excerpt,
+    first_line: usize,
+    last_line: usize,
+    total_lines: usize,
+    size: String,
+    find: String,
+    found: Vec<Found>,
+    unreadable: String,
+}
+
+struct Tab {
+    number: usize,
+    address: String,
+    is_current: bool,
+    is_accepted: bool,
+}
+
+/// A violation and its place in the reply.
+struct Wrong {
+    number: usize,
+    code: String,
+    pointer: String,
+    message: String,
+    expected: String,
+    received: String,
+    hint: String,
+    line: usize,
+    excerpt: Option<Excerpt>,
+}
+
+/// A line in which a text was found.
+struct Found {
+    line: usize,
+    text: String,
+}
+
+pub(super) fn replies(
+    place: &RunPlace,
+    attempt: &Attempt,
+    contract: Option<&Contract>,
+    query: &Query,
+) -> Replies {
+    let run = format::encode(&place.run);
+    let id = format::encode(&super::attempt_id(&attempt.path, attempt.n));
+    let address = format!("/runs/{run}/attempts/{id}");
+    let count = attempt.replies.len();
+    let number = if query.reply == 0 { count } else { query.reply.min(count) };
+    let tabs = attempt.replies.iter().enumerate().map(|(at, reply)| Tab {
+        number: at + 1,
+        address: format!("{address}?reply={}#replies", at + 1),
+        is_current: at + 1 == number,
+        is_accepted: reply.status == "accepted",
+    });
+    let api = format!("/api/v1/runs/{run}/attempts/{id}/replies/{number}");
+    let mut page = Replies {
+        tabs: tabs.collect(),
+        number,
+        status: String::new(),
+        why: String::new(),
+        model: String::new(),
+        violations: Vec::new(),
+        more_violations: 0,
+        is_validated_again: false,
+        prompt: String::new(),
+        prompt_is_cut: false,
+        prompt_address: format!("{api}/prompt"),
+        reply_address: format!("{api}/text"),
+        text: Excerpt::default(),
+        first_line: 0,
+        last_line: 0,
+        total_lines: 0,
+        size: String::new(),
+        find: query.find.clone(),
+        found: Vec::new(),
+        unreadable: String::new(),
+        address,
+    };
+    let Some(reply) = number.checked_sub(1).and_then(|at| attempt.replies.get(at)) else {
+        return page;
+    };
+    page.status = format::cell(&reply.status);
+    page.why = format::text(&reply.why);
+    page.model = format::cell(reply.model.as_deref().unwrap_or_default());
+    let files = TranscriptReader::new(place.engine.journal().folder());
+    match files.prompt(reply) {
+        Ok(prompt) => {
+            let prompt = String::from_utf8_lossy(&prompt);
+            let shown: String = prompt.chars().take(MAX_PROMPT).collect();
+            page.prompt_is_cut = shown.len() < prompt.len();
+            page.prompt = format::text(&shown);
+        }
+        Err(why) => {
+            page.prompt = format!("The prompt cannot be read: {}", format::text(&why.to_string()));
+        }
+    }
+    match files.reply(reply) {
+        Ok(text) => {
+            let is_last = number == count;
+            let violations = recorded(attempt, is_last)
+                .or_else(|| {
+                    page.is_validated_again = true;
+                    again(contract?, reply, &text)
+                })
+                .unwrap_or_default();
+            page.more_violations = violations.len().saturating_sub(MAX_VIOLATIONS);
+            page.violations = violations
+                .iter()
+                .take(MAX_VIOLATIONS)
+                .enumerate()
+                .map(|(at, violation)| wrong(at + 1, violation, &text))
+                .collect();
+            page.fill_text(&text, query);
+        }
+        Err(why) => page.unreadable = format::text(&why.to_string()),
+    }
+    page
+}
+
+impl Replies {
+    /// Adds the lines of the reply, and those in which a text was found.
+    fn fill_text(&mut self, text: &[u8], query: &Query) {
+        self.size = format!("{} bytes", text.len());
+        self.total_lines = text.split(|byte| *byte == b'\n').count();
+        self.first_line = query.line.clamp(1, self.total_lines);
+        self.text = excerpt::lines_from(text, self.first_line, LINES);
+        self.last_line = self.text.lines.last().map_or(self.first_line, |line| line.number);
+        let wanted = query.find.trim();
+        if wanted.is_empty() {
+            return;
+        }
+        let lines = text.split(|byte| *byte == b'\n').enumerate();
+        let found = lines.filter_map(|(at, line)| {
+            let line = String::from_utf8_lossy(line);
+            line.contains(wanted).then(|| Found { line: at + 1, text: format::cell(&line) })
+        });
+        self.found = found.take(MAX_FOUND).collect();
+    }
+}
+
+/// The violations that are recorded: those of the last reply.
+fn recorded(attempt: &Attempt, is_last: bool) -> Option<Vec<Violation>> {
+    let violations = attempt.violations.iter();
+    let read = violations.filter_map(|violation| serde_json::from_value(violation.clone()).ok());
+    is_last.then(|| read.collect())
+}
+
+/// The violations of an earlier reply. They are not recorded, and follow from its text.
+fn again(contract: &Contract, reply: &Reply, text: &[u8]) -> Option<Vec<Violation>> {
+    if reply.status == "accepted" {
+        return None;
+    }
+    let text = std::str::from_utf8(text).ok()?;
+    Some(contract.check(text).violations)
+}
+
+fn wrong(number: usize, violation: &Violation, text: &[u8]) -> Wrong {
+    Wrong {
+        number,
+        code: violation.code.to_string(),
+        pointer: format::cell(&violation.pointer),
+        message: format::text(&violation.message),
+        expected: format::text(&violation.expected),
+        received: format::text(&violation.received),
+        hint: format::text(&violation.hint),
+        line: violation.span.map_or(0, |span| span.line),
+        excerpt: violation.span.map(|span| excerpt::around(text, span.start, span.end)),
+    }
+}

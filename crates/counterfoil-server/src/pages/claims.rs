@@ -1,0 +1,133 @@
+//! The claims of a run: what was claimed, what was observed, and by what evidence it was decided.
+
+use super::format::{self, Mark};
+use super::run::now::{Moment, attempt_id};
+use super::{Rendered, Section};
+use crate::problem::Problem;
+use crate::site::Site;
+use askama::Template;
+use counterfoil_contract::claim::{Evidence, Verdict};
+use counterfoil_engine::ledger::Entry;
+use serde::Deserialize;
+use std::sync::{Arc, PoisonError};
+
+/// The query of the claims.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Query {
+    /// A text that the claims contain.
+    q: String,
+}
+
+/// A claim with its evidence.
+pub(super) struct Claim {
+    /// The id of its element, for permanent links.
+    id: String,
+    address: String,
+    mark: Mark,
+    name: String,
+    path: String,
+    agent: String,
+    visit: u32,
+    reply: u32,
+    at: Moment,
+    claimed: String,
+    observed: String,
+    reason: String,
+    since: String,
+    policy: String,
+    evidence: Vec<Evidence>,
+    is_old: bool,
+}
+
+/// The claims of a run or of an attempt.
+#[derive(Template)]
+#[template(path = "claims.html")]
+pub(super) struct Claims {
+    claims: Vec<Claim>,
+    run_address: String,
+    q: String,
+    total: usize,
+    is_page: bool,
+}
+
+pub(super) fn render(site: &Arc<Site>, run: &str, query: &Query) -> Result<Rendered, Problem> {
+    let place = site.folders.find(run)?;
+    let view = site.folders.view(&place)?;
+    let view = view.lock().unwrap_or_else(PoisonError::into_inner);
+    let entries = view.claims();
+    let wanted: Vec<&Entry> = entries.iter().filter(|entry| contains(entry, &query.q)).collect();
+    let mut claims = list(&place.run, wanted);
+    claims.q.clone_from(&query.q);
+    claims.total = entries.len();
+    claims.is_page = true;
+    let title = format!("Claims · {}", format::cell(&view.run_state().workflow));
+    Ok(Rendered { title, sections: vec![Section::new("claims-of-run", &claims)?] })
+}
+
+/// Whether a claim contains a text, in whatever case.
+fn contains(entry: &Entry, text: &str) -> bool {
+    let text = text.trim().to_lowercase();
+    let claim = &entry.claim;
+    let values = [claim.claimed.to_string(), claim.observed.to_string()];
+    let texts = [&claim.claim, &claim.reason, &entry.since].into_iter();
+    let texts = texts.chain(&entry.path).chain(&entry.agent).chain(&values);
+    let evidence = claim.evidence.iter().map(|evidence| &evidence.text);
+    text.is_empty() || texts.chain(evidence).any(|part| part.to_lowercase().contains(&text))
+}
+
+/// The claims as a list: refuted ones first, then those that could not be verified.
+pub(super) fn list<'e>(run: &str, entries: impl IntoIterator<Item = &'e Entry>) -> Claims {
+    let run_address = format!("/runs/{}", format::encode(run));
+    let mut entries: Vec<&Entry> = entries.into_iter().collect();
+    entries.sort_by_key(|entry| rank(entry));
+    let claims: Vec<Claim> = entries.into_iter().map(|entry| claim(&run_address, entry)).collect();
+    Claims { total: claims.len(), claims, run_address, q: String::new(), is_page: false }
+}
+
+/// What a person has to see first is least: what is refuted, then what was.
+fn rank(entry: &Entry) -> u8 {
+    match entry.standing {
+        Verdict::Refuted if entry.superseded || entry.corrected => 1,
+        Verdict::Refuted => 0,
+        _ if entry.superseded => 5,
+        Verdict::Unverifiable => 2,
+        Verdict::Stale => 3,
+        Verdict::Verified => 4,
+    }
+}
+
+fn claim(run: &str, entry: &Entry) -> Claim {
+    let Entry { claim, path, n, reply, .. } = entry;
+    let attempt = attempt_id(path, *n);
+    let shown = |value: &serde_json::Value| {
+        if value.is_null() { String::new() } else { format::pretty(value) }
+    };
+    let mark = if entry.corrected { format::CORRECTED } else { format::verdict(entry.standing) };
+    Claim {
+        id: format!("claim-{}", format::encode(&format!("{attempt}.{reply}.{}", claim.claim))),
+        address: format!("{run}/attempts/{}", format::encode(&attempt)),
+        mark,
+        name: format::cell(&claim.claim),
+        path: format::cell(&path.join(" / ")),
+        agent: format::cell(entry.agent.as_deref().unwrap_or_default()),
+        visit: entry.visit,
+        reply: *reply,
+        at: Moment::new(entry.at),
+        claimed: shown(&claim.claimed),
+        observed: shown(&claim.observed),
+        reason: format::text(&claim.reason),
+        since: format::text(&entry.since),
+        policy: format!("{:?}", claim.policy).to_lowercase(),
+        evidence: claim
+            .evidence
+            .iter()
+            .map(|evidence| Evidence {
+                kind: format::cell(&evidence.kind),
+                text: format::text(&evidence.text),
+                ..evidence.clone()
+            })
+            .collect(),
+        is_old: entry.superseded,
+    }
+}

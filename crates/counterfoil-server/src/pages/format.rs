@@ -1,0 +1,162 @@
+//! How values look on pages. Everything that comes from an agent or a file is escaped where it is
+//! shown: by askama, and here for characters that would hide or reorder what people read.
+
+use counterfoil_contract::claim::Verdict;
+use counterfoil_contract::text::{Form, neutralize};
+use counterfoil_engine::ledger::Totals;
+pub(super) use counterfoil_flow::amount::{dollars, duration};
+
+/// The longest text that a cell of a table shows.
+const MAX_CELL: usize = 160;
+
+/// A text for people on several lines: characters that would reorder or hide text are shown as
+/// escapes.
+pub(crate) fn text(raw: &str) -> String {
+    neutralize(raw, Form::Text).into_owned()
+}
+
+/// A text on one line, shortened.
+pub(crate) fn cell(raw: &str) -> String {
+    let line = raw.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = neutralize(&line, Form::Line).into_owned();
+    if line.chars().count() <= MAX_CELL {
+        return line;
+    }
+    line.chars().take(MAX_CELL - 1).chain(['…']).collect()
+}
+
+/// A time in UTC for the attribute `datetime`.
+pub(crate) fn machine_time(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map(|at| at.to_string()).unwrap_or_default()
+}
+
+/// A time in UTC for people.
+pub(crate) fn time(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms)
+        .map(|at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+        .unwrap_or_default()
+}
+
+/// How something went: a word, a sign and a colour, so that none of them is needed alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// The name of its class in the style sheet.
+    pub(crate) class: &'static str,
+    /// The sign.
+    pub(crate) sign: &'static str,
+    /// The word.
+    pub(crate) word: &'static str,
+}
+
+const fn mark(class: &'static str, sign: &'static str, word: &'static str) -> Mark {
+    Mark { class, sign, word }
+}
+
+/// The mark of a verdict.
+pub(crate) fn verdict(verdict: Verdict) -> Mark {
+    match verdict {
+        Verdict::Verified => mark("good", "✓", "verified"),
+        Verdict::Refuted => mark("bad", "✗", "refuted"),
+        Verdict::Stale => mark("warn", "~", "stale"),
+        Verdict::Unverifiable => mark("mute", "?", "not verifiable"),
+    }
+}
+
+/// The mark of claims that were refuted and are not any more.
+pub(crate) const CORRECTED: Mark = mark("warn", "↺", "refuted earlier and corrected");
+
+/// How many claims have each verdict, without those that none has.
+pub(crate) fn verdicts(totals: &Totals) -> Vec<(Mark, u64)> {
+    let counts = [
+        (verdict(Verdict::Refuted), totals.refuted),
+        (CORRECTED, totals.corrected),
+        (verdict(Verdict::Unverifiable), totals.unverifiable),
+        (verdict(Verdict::Stale), totals.stale),
+        (verdict(Verdict::Verified), totals.verified),
+    ];
+    counts.into_iter().filter(|(_, count)| *count > 0).collect()
+}
+
+/// A cost; empty if nothing was spent.
+pub(crate) fn cost(usd: f64) -> String {
+    match usd {
+        usd if usd.is_nan() => "unknown".to_owned(),
+        usd if usd > 0.0 => dollars(usd),
+        _ => String::new(),
+    }
+}
+
+/// A cost that is shown even if nothing was spent.
+pub(crate) fn cost_or_zero(usd: f64) -> String {
+    if usd.is_nan() { "unknown".to_owned() } else { dollars(usd) }
+}
+
+/// How much of a limit is used, in percent from 0 to 100; 100 if it is not known.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is 0 to 100")]
+pub(crate) fn percent(used: f64, limit: f64) -> u64 {
+    let share = (used / limit * 100.0).clamp(0.0, 100.0);
+    if share.is_nan() { 100 } else { share as u64 }
+}
+
+/// The mark of the outcome of a run.
+pub(crate) fn run_outcome(outcome: &str) -> Mark {
+    match outcome {
+        "done" => mark("good", "✓", "done"),
+        "running" => mark("live", "●", "running"),
+        "waiting" => mark("ask", "?", "waiting for an answer"),
+        "answered" => mark("ask", "→", "answered, not continued"),
+        "interrupted" => mark("warn", "‖", "interrupted"),
+        "cancelled" => mark("mute", "–", "cancelled"),
+        "blocked" => mark("bad", "✗", "blocked"),
+        "failed" => mark("bad", "✗", "failed"),
+        "exhausted" => mark("bad", "✗", "limit reached"),
+        "budget" => mark("bad", "✗", "budget used up"),
+        "altered" => mark("bad", "!", "journal was altered"),
+        _ => mark("mute", "·", "unknown"),
+    }
+}
+
+/// The mark of the outcome of an attempt; none while it runs.
+pub(crate) fn attempt_outcome(outcome: Option<&str>) -> Mark {
+    match outcome {
+        None => mark("live", "●", "at work"),
+        Some("accepted") => mark("good", "✓", "accepted"),
+        Some("contract") => mark("bad", "✗", "wrong result"),
+        Some("claim") => mark("bad", "✗", "claim refuted"),
+        Some("cancelled") => mark("mute", "–", "cancelled"),
+        Some("limit") => mark("warn", "✗", "limit reached"),
+        Some("blocked") => mark("bad", "✗", "blocked"),
+        Some("permission") => mark("bad", "✗", "permission missing"),
+        Some("timeout") => mark("warn", "✗", "timed out"),
+        Some("transport") => mark("warn", "✗", "connection failed"),
+        Some(_) => mark("bad", "✗", "failed"),
+    }
+}
+
+/// A JSON value on several lines.
+pub(crate) fn pretty(value: &serde_json::Value) -> String {
+    text(&serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+/// A part of an address: everything but plain characters is encoded.
+pub(crate) fn encode(part: &str) -> String {
+    use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+    const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+    utf8_percent_encode(part, KEPT).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_one_short_line_without_hidden_characters() {
+        assert_eq!(cell("a\n  b\u{202e}c"), "a b\\u{202e}c");
+        assert_eq!(cell(&"x".repeat(500)).chars().count(), MAX_CELL);
+    }
+
+    #[test]
+    fn a_part_of_an_address_stays_one_part() {
+        assert_eq!(encode("a/b#1?x=<\">&%"), "a%2Fb%231%3Fx%3D%3C%22%3E%26%25");
+    }
+}

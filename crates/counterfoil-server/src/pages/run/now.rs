@@ -1,0 +1,202 @@
+//! What a run does now, how it ended, and what can be done.
+
+use super::super::format::{self, Mark};
+use super::super::inbox::{Form, forms};
+use crate::folders::RunPlace;
+use crate::pages::filters;
+use askama::Template;
+use counterfoil_engine::ledger::Entry;
+use counterfoil_engine::trouble::{Trouble, trouble_among};
+use counterfoil_engine::{Attempt, RunReport};
+use counterfoil_flow::{BudgetPart, RunState};
+
+/// The most troubles that the banner names. All of them are on the pages of the attempts.
+const MAX_TROUBLES: usize = 8;
+
+/// The banner of a run.
+#[derive(Template)]
+#[template(path = "run-now.html")]
+pub(super) struct Banner {
+    run: String,
+    address: String,
+    /// The name of the state folder; empty if there is only one.
+    folder: String,
+    workflow: String,
+    task: String,
+    mark: Mark,
+    cause: String,
+    reason: String,
+    state: String,
+    iterations: u64,
+    started: Moment,
+    updated: Moment,
+    took: String,
+    budget: Vec<Budget>,
+    at_work: Vec<AtWork>,
+    verdicts: Vec<(Mark, u64)>,
+    troubles: Vec<TroubleLine>,
+    more_troubles: usize,
+    questions: Vec<Form>,
+    can_cancel: bool,
+    can_resume: bool,
+    can_reopen: bool,
+    needs_more: &'static str,
+}
+
+/// A point in time, for people and for the script that shows how long ago it is.
+pub(crate) struct Moment {
+    /// For the attribute `datetime`.
+    pub(crate) machine: String,
+    /// For people.
+    pub(crate) text: String,
+}
+
+impl Moment {
+    pub(crate) fn new(ms: i64) -> Self {
+        Self { machine: format::machine_time(ms), text: format::time(ms) }
+    }
+}
+
+/// A part of the budget and how much of it is used.
+struct Budget {
+    name: &'static str,
+    used: String,
+    limit: String,
+    /// In percent, at most 100.
+    share: u64,
+}
+
+/// An attempt at work.
+struct AtWork {
+    title: String,
+    address: String,
+    agent: String,
+    since: Moment,
+}
+
+/// Something that went wrong.
+struct TroubleLine {
+    mark: Mark,
+    title: String,
+    text: String,
+    address: String,
+}
+
+pub(super) fn banner(
+    place: &RunPlace,
+    run_state: &RunState,
+    (report, attempts): (&RunReport, &[Attempt]),
+    claims: &[Entry],
+    (folder, task): (&str, &str),
+) -> Banner {
+    let address = format!("/runs/{}", format::encode(&place.run));
+    let attempt_address = |path: &[String], n: u32| {
+        format!("{address}/attempts/{}", format::encode(&attempt_id(path, n)))
+    };
+    let at_work =
+        attempts.iter().filter(|attempt| attempt.outcome.is_none()).map(|attempt| AtWork {
+            title: format::cell(&attempt.path.join(" / ")),
+            address: attempt_address(&attempt.path, attempt.n),
+            agent: format::cell(attempt.agent.as_deref().unwrap_or("command")),
+            since: Moment::new(attempt.started_at),
+        });
+    let attempts: Vec<&Attempt> = attempts.iter().collect();
+    let found = trouble_among(report, &attempts, claims);
+    let more_troubles = found.len().saturating_sub(MAX_TROUBLES);
+    let troubles = found.iter().take(MAX_TROUBLES).map(|trouble| match trouble {
+        Trouble::Failed(attempt) | Trouble::Corrected(attempt) => TroubleLine {
+            mark: format::attempt_outcome(attempt.outcome.as_deref()),
+            title: format::cell(&attempt.path.join(" / ")),
+            text: format::cell(&attempt.reason),
+            address: attempt_address(&attempt.path, attempt.n),
+        },
+        Trouble::Refuted(entry) | Trouble::Unverifiable(entry) => TroubleLine {
+            mark: format::verdict(entry.standing),
+            title: format::cell(&format!("{}: {}", entry.path.join(" / "), entry.claim.claim)),
+            text: format::cell(&entry.claim.reason),
+            address: format!("{}#claims", attempt_address(&entry.path, entry.n)),
+        },
+    });
+    let totals = report.claims.clone().unwrap_or_default();
+    let is_live = report.outcome == "running";
+    Banner {
+        run: place.run.clone(),
+        folder: format::cell(folder),
+        workflow: format::cell(&report.workflow),
+        task: format::cell(task),
+        mark: outcome_mark(report),
+        cause: report.cause.map(|cause| cause.name().to_owned()).unwrap_or_default(),
+        reason: format::text(&report.reason),
+        state: format::cell(&report.state),
+        iterations: report.iterations,
+        started: Moment::new(report.started_at),
+        updated: Moment::new(report.updated_at),
+        took: format::duration(report.usage.wall_ms),
+        budget: budget(run_state),
+        at_work: at_work.collect(),
+        verdicts: format::verdicts(&totals),
+        troubles: troubles.collect(),
+        more_troubles,
+        questions: forms(&place.run, &report.questions),
+        can_cancel: report.resumable,
+        can_resume: report.resumable && !is_live && report.outcome != "waiting",
+        can_reopen: report.reopenable,
+        needs_more: match report.used_up {
+            Some(BudgetPart::Cost) => "cost",
+            Some(BudgetPart::Time) => "time",
+            Some(BudgetPart::Tokens) => "tokens",
+            Some(BudgetPart::Iterations) => "iterations",
+            Some(BudgetPart::Attempts) => "attempts",
+            None => "",
+        },
+        address,
+    }
+}
+
+/// The mark of a run's outcome. Reports say `cancelled` of a run that was interrupted and can be
+/// resumed.
+fn outcome_mark(report: &RunReport) -> Mark {
+    if report.outcome == "cancelled" && report.resumable {
+        return format::run_outcome("interrupted");
+    }
+    format::run_outcome(&report.outcome)
+}
+
+/// The id of an attempt, as events have it.
+pub(crate) fn attempt_id(path: &[String], n: u32) -> String {
+    format!("{}#{n}", path.join("/"))
+}
+
+/// The limits of a run, and what was used of them. Cost is shown without a limit, too.
+fn budget(run_state: &RunState) -> Vec<Budget> {
+    let (limits, usage) = (&run_state.budget, &run_state.usage);
+    let counted = |name, used: u64, limit: Option<u64>| {
+        limit.map(|limit| Budget {
+            name,
+            used: used.to_string(),
+            limit: limit.to_string(),
+            share: (used.saturating_mul(100) / limit.max(1)).min(100),
+        })
+    };
+    let cost = (limits.cost_usd.is_some() || usage.cost_usd != 0.0).then(|| Budget {
+        name: "cost",
+        used: format::cost_or_zero(usage.cost_usd),
+        limit: limits.cost_usd.map(format::dollars).unwrap_or_default(),
+        share: limits.cost_usd.map_or(0, |limit| format::percent(usage.cost_usd, limit)),
+    });
+    let time = limits.time_ms.map(|limit| Budget {
+        name: "time",
+        used: format::duration(usage.wall_ms),
+        limit: format::duration(limit),
+        share: (usage.wall_ms.saturating_mul(100) / limit.max(1)).min(100),
+    });
+    let tokens = usage.input_tokens + usage.output_tokens;
+    let parts = [
+        cost,
+        time,
+        counted("tokens", tokens, limits.tokens),
+        counted("iterations", run_state.iterations, limits.iterations),
+        counted("attempts", run_state.started, limits.attempts),
+    ];
+    parts.into_iter().flatten().collect()
+}

@@ -1,0 +1,269 @@
+//! The list of runs.
+
+use super::format::{self, Mark};
+use super::{Rendered, Section};
+use crate::listing::{self, Listed, Wanted};
+use crate::problem::Problem;
+use crate::site::Site;
+use askama::Template;
+use counterfoil_engine::journal::{RunCounts, RunCursor, RunFilter, RunGroup, RunOrder, RunSort};
+use counterfoil_engine::lists;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// The number of runs on a page.
+const PAGE: usize = 50;
+/// A run whose process has recorded nothing for so long may be stuck.
+const STALL_MS: i64 = 10 * 60 * 1000;
+
+/// The query of the list. It is a part of the address, so that a list can be kept and shared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Query {
+    view: View,
+    /// A text that the runs contain.
+    q: String,
+    sort: Sort,
+    /// The place after which the page begins.
+    after: String,
+}
+
+/// A view of the runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum View {
+    #[default]
+    All,
+    NeedsMe,
+    Running,
+    Failed,
+    Refuted,
+}
+
+impl View {
+    const EACH: [Self; 5] = [Self::NeedsMe, Self::Running, Self::Failed, Self::Refuted, Self::All];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::NeedsMe => "needs-me",
+            Self::Running => "running",
+            Self::Failed => "failed",
+            Self::Refuted => "refuted",
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::All => "All",
+            Self::NeedsMe => "Needs me",
+            Self::Running => "Running",
+            Self::Failed => "Failed",
+            Self::Refuted => "Refuted",
+        }
+    }
+
+    fn group(self) -> RunGroup {
+        match self {
+            Self::All | Self::Refuted => RunGroup::All,
+            Self::NeedsMe => RunGroup::NeedsAnswer,
+            Self::Running => RunGroup::Running,
+            Self::Failed => RunGroup::Failed,
+        }
+    }
+
+    /// The number of runs, if it is known without reading all of them.
+    fn count(self, counts: &RunCounts) -> Option<u64> {
+        (self != Self::Refuted).then(|| counts.of(self.group()))
+    }
+}
+
+/// The order of the runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Sort {
+    #[default]
+    Newest,
+    Oldest,
+    Updated,
+    Cost,
+    Duration,
+}
+
+impl Sort {
+    const EACH: [(Self, &'static str, &'static str); 5] = [
+        (Self::Newest, "newest", "newest first"),
+        (Self::Oldest, "oldest", "oldest first"),
+        (Self::Updated, "updated", "last event first"),
+        (Self::Cost, "cost", "highest cost first"),
+        (Self::Duration, "duration", "longest first"),
+    ];
+
+    fn order(self) -> RunOrder {
+        let by = match self {
+            Self::Newest | Self::Oldest => RunSort::Newest,
+            Self::Updated => RunSort::Updated,
+            Self::Cost => RunSort::Cost,
+            Self::Duration => RunSort::Duration,
+        };
+        RunOrder { by, ascending: self == Self::Oldest }
+    }
+
+    fn name(self) -> &'static str {
+        Self::EACH.iter().find(|(sort, ..)| *sort == self).map_or("", |(_, name, _)| name)
+    }
+}
+
+impl Query {
+    /// The address of the list with other values.
+    fn address(&self, view: View, after: &str) -> String {
+        let mut pairs = Vec::new();
+        if view != View::All {
+            pairs.push(("view", view.name().to_owned()));
+        }
+        if !self.q.is_empty() {
+            pairs.push(("q", self.q.clone()));
+        }
+        if self.sort != Sort::Newest {
+            pairs.push(("sort", self.sort.name().to_owned()));
+        }
+        if !after.is_empty() {
+            pairs.push(("after", after.to_owned()));
+        }
+        let query = serde_urlencoded::to_string(pairs).unwrap_or_default();
+        if query.is_empty() { "/".to_owned() } else { format!("/?{query}") }
+    }
+}
+
+struct Tab {
+    label: &'static str,
+    address: String,
+    is_current: bool,
+    count: Option<u64>,
+}
+
+/// The views and the filter.
+#[derive(Template)]
+#[template(path = "runs-head.html")]
+struct Head<'a> {
+    tabs: Vec<Tab>,
+    query: &'a Query,
+    view: &'static str,
+    sorts: Vec<(&'static str, &'static str, bool)>,
+    /// The state folders that cannot be read, and why.
+    unreadable: Vec<(String, String)>,
+}
+
+struct Row {
+    address: String,
+    task: String,
+    workflow: String,
+    folder: String,
+    id: String,
+    mark: Mark,
+    cause: String,
+    state: String,
+    reason: String,
+    verdicts: Vec<(Mark, u64)>,
+    claims: String,
+    cost: String,
+    tokens: u64,
+    started_at: String,
+    started: String,
+    updated_at: String,
+    updated: String,
+    took: String,
+    stall: Option<String>,
+    damage: String,
+}
+
+/// The rows.
+#[derive(Template)]
+#[template(path = "runs-list.html")]
+struct List {
+    rows: Vec<Row>,
+    next: Option<String>,
+    first: Option<String>,
+    several_folders: bool,
+    /// Whether there are no runs at all.
+    is_new: bool,
+    view: &'static str,
+}
+
+pub(super) fn render(site: &Arc<Site>, query: &Query) -> Result<Rendered, Problem> {
+    let counts = listing::counts(site)?;
+    let text = Some(query.q.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
+    let wanted = Wanted {
+        filter: RunFilter { group: query.view.group(), text, ..RunFilter::default() },
+        refuted: query.view == View::Refuted,
+        order: query.sort.order(),
+        limit: PAGE,
+    };
+    let after: Option<RunCursor> = match query.after.as_str() {
+        "" => None,
+        text => Some(
+            text.parse()
+                .map_err(|error| Problem::bad_request(format!("the page of the list: {error}")))?,
+        ),
+    };
+    let page = listing::runs_page(site, &wanted, after)?;
+    let several_folders = site.folders.are_several();
+    let tabs = View::EACH.into_iter().map(|view| Tab {
+        label: view.label(),
+        address: query.address(view, ""),
+        is_current: view == query.view,
+        count: view.count(&counts),
+    });
+    let unreadable = site.folders.unreadable().into_iter();
+    let head = Head {
+        tabs: tabs.collect(),
+        query,
+        view: query.view.name(),
+        sorts: Sort::EACH.map(|(sort, name, label)| (name, label, sort == query.sort)).to_vec(),
+        unreadable: unreadable
+            .map(|(name, problem)| (format::cell(name), format::cell(problem.detail())))
+            .collect(),
+    };
+    let now = jiff::Timestamp::now().as_millisecond();
+    let list = List {
+        rows: page.runs.iter().map(|run| row(run, now)).collect(),
+        next: page.next.map(|next| query.address(query.view, &next.to_string())),
+        first: (!query.after.is_empty()).then(|| query.address(query.view, "")),
+        several_folders,
+        is_new: counts.all == 0,
+        view: query.view.label(),
+    };
+    let sections = vec![Section::new("runs-head", &head)?, Section::new("runs-list", &list)?];
+    Ok(Rendered { title: "Runs".to_owned(), sections })
+}
+
+fn row(listed: &Listed, now: i64) -> Row {
+    let Listed { folder, info, digest, damage } = listed;
+    let summary = &info.summary;
+    let outcome = lists::outcome(info);
+    let silent = now.saturating_sub(info.updated_at);
+    let is_stalled = outcome == "running" && silent >= STALL_MS;
+    let quiet = u64::try_from(silent).unwrap_or(0);
+    Row {
+        address: format!("/runs/{}", format::encode(&info.id)),
+        task: format::cell(&digest.task),
+        workflow: format::cell(&info.workflow),
+        folder: format::cell(folder),
+        id: info.id.chars().take(13).collect(),
+        mark: format::run_outcome(outcome),
+        cause: summary.cause.clone().unwrap_or_default(),
+        state: format::cell(&summary.state),
+        reason: format::cell(&summary.reason),
+        verdicts: format::verdicts(&digest.claims),
+        claims: listing::claims_text(digest),
+        cost: format::cost(summary.cost_usd),
+        tokens: summary.input_tokens + summary.output_tokens,
+        started_at: format::machine_time(info.created_at),
+        started: format::time(info.created_at),
+        updated_at: format::machine_time(info.updated_at),
+        updated: format::time(info.updated_at),
+        took: format::duration(summary.wall_ms),
+        stall: is_stalled.then(|| format::duration(quiet)),
+        damage: format::cell(damage),
+    }
+}

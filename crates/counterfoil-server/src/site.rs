@@ -1,0 +1,57 @@
+//! What all requests share.
+
+use crate::access::{Hosts, Sessions, Token};
+use crate::checking::Checks;
+use crate::contracts::KnownContracts;
+use crate::control::RunControl;
+use crate::counted::CountedRuns;
+use crate::folders::Folders;
+use crate::idempotency::Repeats;
+use crate::problem::Problem;
+use crate::summaries::Summaries;
+use axum::http::StatusCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The state of a server.
+pub(crate) struct Site {
+    /// The port at which it listens.
+    pub(crate) port: u16,
+    /// The names by which it may be called.
+    pub(crate) hosts: Hosts,
+    /// The secret of programs.
+    pub(crate) token: Token,
+    /// The sessions of browsers.
+    pub(crate) sessions: Sessions,
+    /// The runs.
+    pub(crate) folders: Folders,
+    /// What was read of runs for lists.
+    pub(crate) summaries: Summaries,
+    /// Whether the server stops: streams end then.
+    pub(crate) is_stopping: AtomicBool,
+    /// The writing requests that had a key.
+    pub(crate) repeats: Repeats,
+    /// The figures of all runs.
+    pub(crate) counted: CountedRuns,
+    /// The contracts against which texts can be checked.
+    pub(crate) contracts: KnownContracts,
+    /// The checks that are running.
+    pub(crate) checks: Checks,
+    /// What changes runs.
+    pub(crate) control: Option<Arc<dyn RunControl>>,
+}
+
+impl Site {
+    /// Does work that reads files on a thread of its own.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        self: Arc<Self>,
+        work: impl FnOnce(&Arc<Self>) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let done = tokio::task::spawn_blocking(move || work(&self)).await;
+        done.unwrap_or_else(|error| {
+            tracing::error!(%error, "a request failed");
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            Err(Problem::new(status, "internal", "the server failed; its log says more"))
+        })
+    }
+}

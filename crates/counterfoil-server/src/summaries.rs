@@ -1,0 +1,82 @@
+//! What the list of runs says of each run besides what the journal keeps for lists: its task and its
+//! claims. It is read from the events of a run, and kept until the run goes on.
+
+use crate::problem::Problem;
+use counterfoil_engine::journal::RunInfo;
+use counterfoil_engine::ledger::Totals;
+use counterfoil_engine::{Engine, Reopening};
+use counterfoil_flow::Event;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// The maximum number of runs that are kept. When there are more, all are read again.
+const MAX_KEPT: usize = 50_000;
+/// The inputs that say what a run is for, the most telling one first.
+const TASK_INPUTS: [&str; 6] = ["task", "goal", "request", "spec", "feature", "issue"];
+
+/// The claims and the task of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunDigest {
+    /// What the run is for; empty if its inputs do not say it.
+    pub(crate) task: String,
+    /// The number of claims by verdict.
+    pub(crate) claims: Totals,
+    /// How often the run was reopened, and the last time.
+    pub(crate) reopened: Option<(u64, Reopening)>,
+}
+
+/// What was read of runs, with the number of the last event at that time.
+#[derive(Debug, Default)]
+pub(crate) struct Summaries {
+    kept: Mutex<HashMap<(PathBuf, String), (u64, RunDigest)>>,
+}
+
+impl Summaries {
+    /// The task and the claims of a run.
+    pub(crate) fn of(&self, engine: &Engine, run: &RunInfo) -> Result<RunDigest, Problem> {
+        let key = (engine.journal().folder().to_owned(), run.id.clone());
+        let known = self.kept().get(&key).cloned();
+        let earlier = match known {
+            Some((seq, digest)) if seq == run.last_seq => return Ok(digest),
+            earlier => earlier.map(|(_, digest)| digest.task),
+        };
+        let task = match earlier {
+            Some(task) => task,
+            None => task_of(engine, &run.id)?,
+        };
+        let claims = counterfoil_engine::ledger::totals(&engine.ledger(&run.id)?.entries());
+        let reopened = engine.last_reopening(&run.id)?;
+        let digest = RunDigest { task, claims, reopened };
+        let mut kept = self.kept();
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(key, (run.last_seq, digest.clone()));
+        Ok(digest)
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<(PathBuf, String), (u64, RunDigest)>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The task of a run, from its first event.
+fn task_of(engine: &Engine, run: &str) -> Result<String, Problem> {
+    let mut task = String::new();
+    engine.journal().visit(run, 1, |stored| {
+        if let Ok(Event::RunStarted(started)) = serde_json::from_slice(&stored.body) {
+            task = task_in(&started.inputs);
+        }
+        ControlFlow::Break(())
+    })?;
+    Ok(task)
+}
+
+/// The input that says what a run is for: one with a usual name, else the first text.
+pub(crate) fn task_in(inputs: &serde_json::Map<String, serde_json::Value>) -> String {
+    let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    let usual = TASK_INPUTS.iter().filter_map(|name| inputs.get(*name)).find_map(text);
+    usual.or_else(|| inputs.values().find_map(text)).unwrap_or_default()
+}

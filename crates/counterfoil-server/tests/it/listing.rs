@@ -1,0 +1,234 @@
+//! The list of runs: its pages, its filters, and the folders that it is made of.
+
+use crate::runs::{self, Run, Sample, now};
+use crate::site::{Site, encode};
+use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Verdict};
+use counterfoil_engine::journal::Journal;
+use counterfoil_flow::{AttemptOutcome, Ended, Event, Outcome};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+fn ids(page: &Value) -> Vec<String> {
+    let runs = page["runs"].as_array().unwrap().iter();
+    runs.map(|run| run["run"].as_str().unwrap().to_owned()).collect()
+}
+
+/// All runs that a query lists, page by page.
+fn all(site: &Site, query: &str) -> Vec<String> {
+    let (mut found, mut after) = (Vec::new(), String::new());
+    for _ in 0..100 {
+        let page = site.api(&format!("/runs?{query}&after={}", encode(&after)));
+        found.extend(ids(&page));
+        match page["next"].as_str() {
+            None => return found,
+            Some(next) => next.clone_into(&mut after),
+        }
+    }
+    panic!("the list does not end: {found:?}");
+}
+
+/// Two folders with runs, whose times alternate and are sometimes equal. Their ids in the order in
+/// which they were created.
+fn two_folders() -> (Site, Vec<String>) {
+    let site = Site::with(&["one", "two"], true);
+    let journals = ["one", "two"].map(|name| Journal::open(&site.state(name)).unwrap());
+    let from = now() - 100_000;
+    let mut made = Vec::new();
+    for at in 0..23_i64 {
+        let id = format!("run-{at:02}");
+        // Several runs of both folders in the same millisecond.
+        let sample = Sample { at: from + at / 3, ..Sample::default() };
+        let journal = if at % 5 < 2 { &journals[0] } else { &journals[1] };
+        let mut run = Run::of(journal, &id, &sample);
+        run.summary.cost_usd = f64::from(u32::try_from(at % 4).unwrap());
+        run.end(if at % 2 == 0 { Outcome::Done } else { Outcome::Failed });
+        made.push(id);
+    }
+    (site, made)
+}
+
+#[test]
+fn pages_over_two_folders_are_one_list() {
+    let (site, made) = two_folders();
+    let newest: Vec<String> = made.iter().rev().cloned().collect();
+    for limit in [1, 2, 3, 7, 22, 23, 24, 200] {
+        assert_eq!(all(&site, &format!("limit={limit}")), newest, "{limit}");
+        assert_eq!(all(&site, &format!("limit={limit}&ascending=true")), made, "{limit}");
+    }
+    let folders: BTreeSet<String> = site.api("/runs")["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["folder"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(folders, BTreeSet::from(["one".to_owned(), "two".to_owned()]));
+}
+
+#[test]
+fn every_order_has_every_run_once() {
+    let (site, made) = two_folders();
+    let wanted: BTreeSet<String> = made.into_iter().collect();
+    for sort in ["newest", "updated", "cost", "duration"] {
+        for ascending in [false, true] {
+            let query = format!("limit=4&sort={sort}&ascending={ascending}");
+            let found = all(&site, &query);
+            assert_eq!(found.len(), wanted.len(), "{query}: {found:?}");
+            assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), wanted, "{query}");
+        }
+    }
+    let page = site.api("/runs?sort=cost&limit=200");
+    let costs: Vec<f64> = page["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["usage"]["cost_usd"].as_f64().unwrap())
+        .collect();
+    assert!(costs.is_sorted_by(|one, other| one >= other), "{costs:?}");
+}
+
+#[test]
+fn a_run_that_begins_meanwhile_hides_no_other() {
+    let (site, made) = two_folders();
+    let first = site.api("/runs?limit=10");
+    Run::start(&Journal::open(&site.state("one")).unwrap(), "later").end(Outcome::Done);
+    let after = encode(first["next"].as_str().unwrap());
+    let rest = all_after(&site, &after);
+    let found: Vec<String> = ids(&first).into_iter().chain(rest).collect();
+    assert_eq!(found, made.into_iter().rev().collect::<Vec<_>>());
+}
+
+fn all_after(site: &Site, after: &str) -> Vec<String> {
+    ids(&site.api(&format!("/runs?limit=200&after={after}")))
+}
+
+#[test]
+fn the_pages_of_the_dashboard_lead_to_every_run() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    for at in 0..60 {
+        Run::start(&journal, &format!("run-{at:02}")).end(Outcome::Done);
+    }
+    let (mut found, mut target) = (BTreeSet::new(), "/".to_owned());
+    for _ in 0..3 {
+        let html = site.page(&target);
+        let rows = html.split("data-href=\"/runs/").skip(1);
+        found.extend(rows.filter_map(|row| row.split_once('"')).map(|(id, _)| id.to_owned()));
+        let Some((before, _)) = html.split_once("\" rel=\"next\"") else { break };
+        let (_, next) = before.rsplit_once("href=\"").unwrap();
+        target = next.replace("&amp;", "&").replace("&#38;", "&");
+    }
+    assert_eq!(found.len(), 60, "{found:?}");
+}
+
+/// The end of an attempt with a claim that is refuted.
+fn refuted() -> [Event; 2] {
+    let mut ended = Ended::new("Work#1", AttemptOutcome::Claim);
+    ended.claims = vec![ClaimReport {
+        claim: "tests".to_owned(),
+        field: "tests".to_owned(),
+        kind: ClaimKind::Command,
+        policy: ClaimPolicy::Record,
+        verdict: Verdict::Refuted,
+        claimed: json!(true),
+        observed: json!(false),
+        reason: "it exited with 1".to_owned(),
+        evidence: Vec::new(),
+        tree: None,
+    }];
+    [runs::attempt(&["Work"]), Event::AttemptEnded(Box::new(ended))]
+}
+
+#[test]
+fn filters_leave_what_they_name() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let sample = |workflow| Sample { workflow, ..Sample::default() };
+    Run::of(&journal, "done", &sample("fix")).end(Outcome::Done);
+    let mut failed = Run::of(&journal, "failed", &sample("fix"));
+    failed.summary.reason = "100% broken".to_owned();
+    failed.add(&refuted()).summary.state = "Deploy".to_owned();
+    failed.end(Outcome::Failed);
+    let mut waiting = Run::of(&journal, "waiting", &sample("other"));
+    runs::ask(&mut waiting, "ok", "May it go out?");
+    waiting.rest();
+    Run::of(&journal, "stopped", &sample("other")).rest();
+    let _running = Run::of(&journal, "running", &sample("other"));
+    for (query, expected) in [
+        ("", &["done", "failed", "running", "stopped", "waiting"][..]),
+        ("group=all", &["done", "failed", "running", "stopped", "waiting"]),
+        ("group=needs-answer", &["waiting"]),
+        ("group=running", &["running"]),
+        ("group=interrupted", &["stopped"]),
+        ("group=failed", &["failed"]),
+        ("workflow=fix", &["done", "failed"]),
+        ("workflow=fi", &[]),
+        ("q=DEPLOY", &["failed"]),
+        ("q=100%25", &["failed"]),
+        ("q=fix", &["done", "failed"]),
+        ("refuted=true", &["failed"]),
+        ("group=failed&workflow=other", &[]),
+    ] {
+        let mut found = all(&site, query);
+        found.sort();
+        assert_eq!(found, expected, "{query}");
+    }
+    let listed = site.api("/runs?q=failed");
+    let run = &listed["runs"][0];
+    assert_eq!((&run["claims"]["refuted"], &run["task"]), (&json!(1), &json!("Fix the test")));
+}
+
+#[test]
+fn a_query_that_means_nothing_is_an_error() {
+    let site = Site::start();
+    for query in [
+        "group=nonsense",
+        "group=",
+        "group=Failed",
+        "sort=nonsense",
+        "limit=-1",
+        "limit=many",
+        "refuted=perhaps",
+        "after=nonsense",
+        "unknown=1",
+        "limit=1&limit=2",
+    ] {
+        let answer = site.get(&format!("/api/v1/runs?{query}")).send();
+        answer.expect_problem(400, "request");
+    }
+    let long = "x".repeat(2000);
+    site.get(&format!("/api/v1/runs?after={long}")).send().expect_problem(400, "request");
+}
+
+#[test]
+fn a_run_can_be_named_by_a_part_that_only_it_has() {
+    let site = Site::with(&["one", "two"], true);
+    let (one, two) = (Journal::open(&site.state("one")), Journal::open(&site.state("two")));
+    Run::start(one.as_ref().unwrap(), "abc-1").end(Outcome::Done);
+    Run::start(one.as_ref().unwrap(), "abd-1").end(Outcome::Done);
+    Run::start(two.as_ref().unwrap(), "abd-2").end(Outcome::Done);
+    assert_eq!(site.api("/runs/abc")["run"], "abc-1");
+    assert_eq!(site.api("/runs/abd-2")["run"], "abd-2");
+    for ambiguous in ["ab", "abd"] {
+        let answer = site.get(&format!("/api/v1/runs/{ambiguous}")).send();
+        assert!(matches!(answer.status, 400 | 409), "{ambiguous}: {}", answer.text());
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"));
+    }
+    site.get("/api/v1/runs/abx").send().expect_problem(404, "not-found");
+}
+
+#[test]
+fn a_run_has_its_report_its_claims_and_its_attempts() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let mut run = Run::start(&journal, "a");
+    run.add(&refuted());
+    let report = site.api("/runs/a");
+    assert_eq!((&report["seq"], &report["driven"]), (&json!(4), &json!(true)));
+    assert_eq!((&report["run"], &report["outcome"]), (&json!("a"), &json!("running")));
+    assert_eq!(site.api("/runs/a/claims")["claims"][0]["reason"], "it exited with 1");
+    assert_eq!(site.api("/runs/a/attempts/Work%231")["outcome"], "claim");
+    assert_eq!(site.api("/runs/a/questions")["questions"], json!([]));
+    run.end(Outcome::Failed);
+    let report = site.api("/runs/a");
+    assert_eq!((&report["outcome"], &report["driven"]), (&json!("failed"), &json!(false)));
+}

@@ -1,0 +1,22 @@
+//! The server over real connections: who is refused, what the pages and the API answer, and how
+//! open pages stay current.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod client;
+mod runs;
+mod site;
+
+mod bodies;
+mod damage;
+mod events;
+mod folders;
+mod forgery;
+mod headers;
+mod hostile;
+mod hosts;
+mod identity;
+mod listing;
+mod live;
+mod paths;
+mod transcripts;
+mod writing;

@@ -1,0 +1,184 @@
+//! Changes runs for a server: answers and cancels here, and continues and starts runs in processes of
+//! their own, which go on when the server stops.
+
+use crate::cli::StateLocation;
+use crate::command::runs::environment_of_run;
+use crate::{person, state_folder};
+use counterfoil_agents::environment::AgentEnvironment;
+use counterfoil_contract::text::display_path;
+use counterfoil_engine::{CancelOutcome, Engine};
+use counterfoil_server::{ControlError, ResumeRequest, RunControl, StartRequest};
+use counterfoil_workspace::make_private_folder;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a process that ends at once is waited for, so that its error is told.
+const START_TIME: Duration = Duration::from_millis(1500);
+/// How often it is looked whether it has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
+/// The most bytes of its output in an error.
+const MAX_OUTPUT: u64 = 4000;
+
+/// Changes the runs of this machine.
+pub(super) struct LocalControl {
+    /// Whether clients may start runs.
+    pub(super) may_start: bool,
+    /// The repository in which runs are started.
+    pub(super) repo: Option<PathBuf>,
+}
+
+fn failed(error: impl std::fmt::Display) -> ControlError {
+    ControlError::Failed(format!("{error:#}"))
+}
+
+fn open(state: &Path) -> Result<Engine, ControlError> {
+    Engine::open(state, state_folder::keys_folder().as_deref()).map_err(ControlError::Engine)
+}
+
+impl RunControl for LocalControl {
+    fn answer(
+        &self,
+        state: &Path,
+        run: &str,
+        question: &str,
+        answer: &str,
+    ) -> Result<(), ControlError> {
+        Ok(open(state)?.answer(run, question, answer, person::current())?)
+    }
+
+    fn cancel(&self, state: &Path, run: &str) -> Result<String, ControlError> {
+        let engine = open(state)?;
+        // Without the programs of the agents, what lost attempts used is not counted.
+        let location = StateLocation { repo: self.repo.clone(), state: Some(state.to_owned()) };
+        let environment = environment_of_run(&engine, &location, state, run)
+            .unwrap_or_else(|_| AgentEnvironment::default());
+        Ok(match engine.cancel(run, environment, person::current())? {
+            CancelOutcome::Cancelled => "the run is cancelled".to_owned(),
+            CancelOutcome::Requested => {
+                "the process that runs it was asked to cancel it".to_owned()
+            }
+        })
+    }
+
+    fn resume(
+        &self,
+        state: &Path,
+        run: &str,
+        request: &ResumeRequest,
+    ) -> Result<String, ControlError> {
+        let mut arguments = vec!["resume".to_owned(), run.to_owned()];
+        let options = [
+            ("--because", &request.because),
+            ("--max-cost", &request.max_cost),
+            ("--max-time", &request.max_time),
+            ("--max-attempts", &request.max_attempts),
+            ("--max-tokens", &request.max_tokens),
+            ("--max-iterations", &request.max_iterations),
+        ];
+        for (option, value) in options {
+            let value = value.trim();
+            if !value.is_empty() {
+                // In one word, so that a value is never an option.
+                arguments.push(format!("{option}={value}"));
+            }
+        }
+        self.spawn(state, &arguments, run)
+    }
+
+    fn start(&self, state: &Path, request: &StartRequest) -> Result<String, ControlError> {
+        if !self.may_start {
+            let why =
+                "this server does not start runs; start it with `counterfoil serve --allow-start`";
+            return Err(ControlError::NotAllowed(why.to_owned()));
+        }
+        let mut arguments = vec!["run".to_owned()];
+        for (name, value) in &request.inputs {
+            let value = match value {
+                serde_json::Value::String(text) if text.starts_with('@') => {
+                    // The command line would read a file.
+                    return Err(ControlError::Failed(format!("input {name} begins with '@'")));
+                }
+                serde_json::Value::String(text) => text.clone(),
+                value => value.to_string(),
+            };
+            arguments.push(format!("--input={name}={value}"));
+        }
+        arguments.extend(["--".to_owned(), request.workflow.clone()]);
+        self.spawn(state, &arguments, &format!("start-{}", jiff::Timestamp::now().as_millisecond()))
+    }
+}
+
+impl LocalControl {
+    /// Starts this program in a process of its own, which goes on when the server ends.
+    fn spawn(
+        &self,
+        state: &Path,
+        arguments: &[String],
+        name: &str,
+    ) -> Result<String, ControlError> {
+        let program = std::env::current_exe().map_err(failed)?;
+        let folder = state.join("server");
+        make_private_folder(&folder).map_err(failed)?;
+        let path = folder.join(format!("{name}.log"));
+        let mut options = OpenOptions::new();
+        let log = options.write(true).create(true).truncate(true).mode(0o600).open(&path);
+        let log = log.map_err(failed)?;
+        let mut command = Command::new(program);
+        let (first, rest) =
+            arguments.split_first().map_or(("", arguments), |(first, rest)| (first, rest));
+        command.arg(first).arg("--state").arg(state);
+        if let Some(repo) = &self.repo {
+            command.arg("--repo").arg(repo);
+        }
+        command.args(rest).stdin(Stdio::null());
+        command.stdout(log.try_clone().map_err(failed)?).stderr(log);
+        // Ctrl-C at the terminal of the server is for the server alone.
+        command.process_group(0);
+        let mut child = command.spawn().map_err(failed)?;
+        let pid = child.id();
+        match ended_at_once(&mut child) {
+            // Every exit code but these says how a run ended.
+            Some(1 | 2) => Err(ControlError::Failed(last_output(&path))),
+            Some(_) => Ok("the run went on, and has stopped again".to_owned()),
+            None => {
+                // Otherwise it would stay as a zombie.
+                std::thread::spawn(move || child.wait());
+                Ok(format!(
+                    "process {pid} drives the run; what it prints is in {}",
+                    display_path(&path)
+                ))
+            }
+        }
+    }
+}
+
+/// The exit code of a process that ends within a short time.
+fn ended_at_once(child: &mut Child) -> Option<i32> {
+    let started = Instant::now();
+    while started.elapsed() < START_TIME {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status.code().unwrap_or(1));
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    None
+}
+
+/// The end of what a process printed.
+fn last_output(path: &Path) -> String {
+    let length = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|mut file| {
+        file.seek(SeekFrom::Start(length.saturating_sub(MAX_OUTPUT)))?;
+        file.take(MAX_OUTPUT).read_to_end(&mut bytes)
+    });
+    match read {
+        Ok(_) if !bytes.is_empty() => String::from_utf8_lossy(&bytes).trim().to_owned(),
+        _ => "the process ended at once".to_owned(),
+    }
+}
