@@ -74,7 +74,7 @@ def scenario(project, viewer):
     wrong.get_by_role("button", name="Answer").click()
     shows(page, "answered")
     project.counterfoil("resume", run)
-    shows(page, "done in done")
+    shows(page, "✓ done")
 
     # Cancelling asks first.
     run = project.run("ask", "Ship another one?", code=4)

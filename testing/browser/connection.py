@@ -103,7 +103,7 @@ def scenario(project, viewer):
     wait_until("the run is done", lambda: project.report(run)["outcome"] == "done")
     check("running" in page.locator(".outcome").inner_text(), "the page shows what it cannot know")
     proxy.cut = False
-    shows(page, "done in done")
+    shows(page, "✓ done")
     expect(line).to_be_hidden()
     expected = ["one", "two", "three", "four", "five fixer"]
     check(rows(page) == expected, f"the attempts are {rows(page)} and not {expected}")

@@ -41,7 +41,7 @@ def scenario(project, viewer):
         f"/runs/{asking}": [SCRIPT],
         f"/runs/{blunder}": [REPLY],
         f"/runs/{blunder}/attempts/fix%231": [REPLY, "Violations"],
-        "/?q=%3Cscript%3Ewindow.__pwned%3D1%3C/script%3E%22%3E%3Cimg%20src%3Dx%20onerror%3D%22window.__pwned%3D1%22%3E": ["no run matches"],
+        "/?q=%3Cscript%3Ewindow.__pwned%3D1%3C/script%3E%22%3E%3Cimg%20src%3Dx%20onerror%3D%22window.__pwned%3D1%22%3E": ["No run matches"],
         f"/runs/{deceit}/claims?q=%22%3E%3Cscript%3Ewindow.__pwned%3D1%3C/script%3E": ["No claim"],
     }
     page = viewer.open("/")

@@ -94,7 +94,7 @@ def scenario(project, viewer):
     search.fill("ask")
     page.keyboard.press("Enter")
     page.wait_for_url("**q=ask*")
-    shows(page, "no run matches")
+    shows(page, "No run matches")
     page.keyboard.press("/")
     page.keyboard.press("Escape")
     viewer.check(focused(page) == "", "Escape did not leave the search")

@@ -68,7 +68,7 @@ def scenario(project, viewer):
     followed(attempt)
     shows(attempt, "There is no reply yet.")
     project.let("agent")
-    shows(page, "done in done")
+    shows(page, "✓ done")
     shows(attempt, "accepted", "Waited.")
     expect(row).to_contain_text("done")
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0)

@@ -38,8 +38,8 @@ def scenario(project, viewer):
     page.wait_for_url("**sort=oldest*")
     expect(page.locator("[data-rows] tbody tr")).to_have_count(1)
     page.get_by_role("link", name="Boast about the parser").click()
-    page.get_by_role("link", name="All claims of this run").click()
-    shows(page, "refuted", "src/parser.rs", "Claimed")
+    page.get_by_role("link", name="All claims").click()
+    shows(page, "refuted", "src/parser.rs", "claimed")
 
     # Answers need JavaScript: nobody may believe that an answer was given.
     page.get_by_role("link", name="Inbox").click()

@@ -29,6 +29,8 @@ pub(crate) fn routes(site: Arc<Site>, live: Arc<LivePages>) -> Router {
     Router::new()
         .route("/sign-in", get(sign_in))
         .route("/assets/{version}/{*path}", get(asset))
+        // Of a page that names no icon, such as a raw text.
+        .route("/favicon.ico", get(|| async { assets::asset("icon.svg") }))
         .merge(known)
         .layer(CsrfLayer::new().with_rejection_response(|_| {
             Problem::new(

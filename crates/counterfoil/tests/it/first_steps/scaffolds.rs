@@ -117,8 +117,8 @@ fn bad_arguments_say_what_is_wrong() {
     project.write("list.json", "[1]");
     project.write("broken.json", "{");
     for (arguments, expected) in [
-        (&["Fix It"] as &[&str], "is not a name"),
-        (&["../fix"], "is not a name"),
+        (&["Fix It"] as &[&str], "is not an id"),
+        (&["../fix"], "is not an id"),
         (&["fix", "--from-example", "list.json"], "holds no JSON object"),
         (&["fix", "--from-example", "broken.json"], "is not JSON"),
         (&["fix", "--from-example", "none.json"], "cannot open none.json"),
