@@ -17,7 +17,8 @@ pub(crate) fn for_error(error: &anyhow::Error) -> Option<String> {
     })
 }
 
-fn for_transcript(error: &TranscriptError) -> Option<String> {
+/// What may have removed a transcript.
+pub(crate) fn for_transcript(error: &TranscriptError) -> Option<String> {
     let is_missing = matches!(error, TranscriptError::Missing { .. });
     is_missing.then(|| "`counterfoil clean` removes what old runs left".to_owned())
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::{ExportArgs, StateLocation};
 use crate::exit::Exit;
-use crate::{output, render, state_folder};
+use crate::{hint, output, render, state_folder};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::adapters::{Adapter, adapter};
 use counterfoil_agents::recording;
@@ -369,7 +369,10 @@ impl Export {
                     let kept = RecordedFile::from_bytes(name, &redacted);
                     return Ok(Some(CopiedFile { raw, redacted, kept }));
                 }
-                Err(error) => why = error.to_string(),
+                Err(error) => {
+                    let hint = hint::for_transcript(&error);
+                    why = hint.map_or(error.to_string(), |hint| format!("{error}; {hint}"));
+                }
             }
         }
         self.left_out.push(format!("{name}: {why}"));

@@ -58,8 +58,10 @@ impl TestServer {
             assert!(command.is_running(), "the server has ended: {printed}");
             printed.contains(READY).then_some(printed)
         });
-        let link = printed.lines().find_map(|line| line.trim().strip_prefix("http://")).unwrap();
-        let (address, path) = link.split_once('/').unwrap();
+        // In a log, the message is a string of JSON.
+        let (_, link) = printed.split_once("http://").unwrap();
+        let end = link.find(|char: char| char.is_whitespace() || char == '\\').unwrap();
+        let (address, path) = link[..end].split_once('/').unwrap();
         Self { command, address: address.to_owned(), link: format!("/{path}") }
     }
 

@@ -23,7 +23,8 @@ fn no_page_of_the_dashboard_has_a_character_that_hides_or_reorders_text() {
     }
     let server = TestServer::start(&project, &["serve", "--port", "0"]);
     let listed = server.get(&project, "/api/v1/runs").json();
-    let runs = listed["runs"].as_array().unwrap();
+    let runs = listed["runs"].as_array();
+    let runs = runs.unwrap_or_else(|| panic!("no list: {listed}"));
     let ids = runs.iter().map(|run| run["run"].as_str().unwrap());
     let mut paths = vec!["/".to_owned(), "/inbox".to_owned()];
     for id in ids {
