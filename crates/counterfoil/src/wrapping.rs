@@ -180,7 +180,7 @@ mod tests {
         let text = "# A title\n\nOne two three\nfour five.\n- an item that\n  goes on\n- another\n\n```\na\nb\n```\n";
         let one_line = "# A title\n\nOne two three four five.\n- an item that goes on\n- another\n\n```\na\nb\n```\n";
         assert_eq!(unwrapped(text), one_line);
-        let filled = "# A title\n\nOne two three four\nfive.\n- an item that goes\n  on\n- another\n\n```\na\nb\n```\n";
+        let filled = "# A title\n\nOne two three four\nfive.\n- an item that\n  goes on\n- another\n\n```\na\nb\n```\n";
         assert_eq!(page(one_line, 18), filled);
     }
 

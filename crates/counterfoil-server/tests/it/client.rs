@@ -266,10 +266,14 @@ impl Messages {
             if self.is_over {
                 return None;
             }
+            // The first messages may have come with the head.
+            let taken = self.chunks.bytes.len();
+            self.is_over = self.chunks.take_from(&mut self.connection.raw);
+            if self.is_over || self.chunks.bytes.len() > taken {
+                continue;
+            }
             match self.connection.fill(until) {
-                Filled::More => {
-                    self.is_over = self.chunks.take_from(&mut self.connection.raw);
-                }
+                Filled::More => {}
                 Filled::End => self.is_over = true,
                 Filled::Late => return None,
             }
