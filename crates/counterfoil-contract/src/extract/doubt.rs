@@ -373,6 +373,10 @@ pub(crate) fn quote_style(texts: &[Text], bytes: &[u8]) -> Option<Doubt> {
         let (start, mid, end) = (text.start, text.end, text.end);
         return Some(Doubt { kind: DoubtKind::Style, start, mid, end });
     }
+    if let Some(text) = turned_quote(texts, bytes) {
+        let (start, mid, end) = (text.start, text.end, text.end);
+        return Some(Doubt { kind: DoubtKind::Style, start, mid, end });
+    }
     if !texts.iter().any(double) {
         return None;
     }
@@ -395,6 +399,19 @@ pub(crate) fn quote_style(texts: &[Text], bytes: &[u8]) -> Option<Doubt> {
     }
     let pair = texts.windows(2).find(|pair| pair.iter().all(|text| text.quote == Quote::Single))?;
     doubt(&pair[0], &pair[1])
+}
+
+/// A string that begins with a closing typographic quote, while another one begins with an opening one.
+/// Quotes of one writer are turned alike, so the closing one may be a part of a string that has
+/// typographic quotes inside.
+fn turned_quote<'t>(texts: &'t [Text], bytes: &[u8]) -> Option<&'t Text> {
+    let opens = |text: &Text, quotes: &[&str]| {
+        let open = &bytes[text.start..text.start + text.open];
+        quotes.iter().any(|quote| open == quote.as_bytes())
+    };
+    let is_turned = |text: &&Text| opens(text, &["\u{201d}", "\u{2019}"]);
+    let is_opening = |text: &Text| opens(text, &["\u{201c}", "\u{201e}", "\u{2018}"]);
+    texts.iter().find(is_turned).filter(|_| texts.iter().any(is_opening))
 }
 
 #[cfg(test)]
