@@ -96,7 +96,7 @@ fn parts(
     if shown_end < end && marked_to == shown_end {
         marked.push('…');
     } else if start == end && start >= from && start <= to {
-        // There is nothing to mark at an empty place, so a sign stands there.
+        // There is nothing to mark at an empty place, so a sign is shown.
         marked.push('▏');
     }
     add(true, marked);

@@ -33,7 +33,7 @@ impl Signed {
         Self { site, cookie, etag }
     }
 
-    /// A request as the browser sends it: with the cookie, whoever wants it.
+    /// A request as the browser sends it: with the cookie, whichever site asks for it.
     fn post(&self, target: &str) -> Request {
         let request = self.site.anonymous("POST", target).header("cookie", &self.cookie);
         request.header("if-match", &self.etag)

@@ -287,7 +287,7 @@ fn ui_opens_the_link_that_it_prints() {
     assert_eq!(server.send("GET", &server.link, &[], "").status, 200);
 }
 
-/// A server decides for whoever asks it, so nothing that a run started may start one.
+/// A server acts for anyone who asks it, so nothing that a run started may start one.
 #[test]
 fn a_server_is_not_started_inside_of_an_attempt() {
     let project = TestProject::new(PROGRAM);

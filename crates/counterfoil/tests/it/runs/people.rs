@@ -57,7 +57,7 @@ fn an_attempt_decides_nothing_however_it_hides() {
         format!("{PROGRAM} cancel {run} --state {state}"),
         format!("{PROGRAM} resume {run} --state {state}"),
         format!("{PROGRAM} undo {run} --state {state}"),
-        // A server would decide for whoever asks it.
+        // A server would act for anyone who asks it.
         format!("{PROGRAM} serve --port 0 --state {state}"),
         format!("env -i {PROGRAM} ui --no-open --state {state}"),
         format!("{PROGRAM} run flow.yaml --resume-last --agent script:script.yaml --state {state}"),
