@@ -118,7 +118,10 @@ pub(crate) struct Repairer<'w> {
     quoted_key: bool,
     /// The last word without quotes that was taken as a value.
     last_bare: Option<usize>,
+    /// The first doubt in the order of the scan.
     doubt: Option<Doubt>,
+    /// How many stretches of blanks were passed over when it was noted.
+    skipped_before_doubt: usize,
     /// There are more edits than the limit.
     too_many: bool,
     /// Whether what is open at the end of the text is closed.
@@ -152,6 +155,7 @@ impl<'w> Repairer<'w> {
             quoted_key: false,
             last_bare: None,
             doubt: None,
+            skipped_before_doubt: 0,
             too_many: false,
             accept_truncated: false,
             examined: 0,
@@ -186,7 +190,8 @@ impl<'w> Repairer<'w> {
             },
             Err(Stop::More) => Attempt::More,
             Err(Stop::Doubt(at)) => {
-                // Doubts about its strings are nearer to the cause.
+                // Doubts about its strings are nearer to the cause than those of the scan.
+                self.read_skipped();
                 let last = self.doubt.take();
                 self.all_edits(at);
                 match self.doubt.or(last) {
@@ -261,7 +266,10 @@ impl<'w> Repairer<'w> {
     }
 
     fn doubt(&mut self, kind: DoubtKind, start: usize, mid: usize, end: usize) {
-        self.doubt = self.doubt.or(Some(Doubt { kind, start, mid, end }));
+        if self.doubt.is_none() {
+            self.doubt = Some(Doubt { kind, start, mid, end });
+            self.skipped_before_doubt = self.scratch.skipped.len();
+        }
     }
 
     /// Notes a doubt if the last bracket may not belong there, because the value seems to go on.

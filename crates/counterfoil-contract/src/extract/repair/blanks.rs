@@ -1,7 +1,7 @@
 //! What stands between the tokens of a value: whitespace, comments, colour codes, quote markers.
 
 use super::super::blank_run::RunEnd;
-use super::super::doubt::{self, Doubt, DoubtKind};
+use super::super::doubt::{self, DoubtKind};
 use super::super::fence_lines::fence_run;
 use super::super::prose;
 use super::{Blank, LINE_HEAD, Repairer, Stop};
@@ -38,14 +38,18 @@ impl Repairer<'_> {
         }
     }
 
-    /// Records the edits and doubts of lines that were passed over.
+    /// Records the edits and doubts of stretches that were passed over. The first doubt is the same as
+    /// if they had been read at their place.
     pub(super) fn read_skipped(&mut self) {
         let noted = self.doubt.take();
-        for start in std::mem::take(&mut self.scratch.skipped) {
+        let before = self.skipped_before_doubt;
+        for (index, start) in std::mem::take(&mut self.scratch.skipped).into_iter().enumerate() {
+            if index >= before {
+                self.doubt = self.doubt.or(noted);
+            }
             let _ = self.read_blanks(start, false);
         }
-        let first = |one: Doubt, other: Doubt| if other.start < one.start { other } else { one };
-        self.doubt = [noted, self.doubt].into_iter().flatten().reduce(first);
+        self.doubt = self.doubt.or(noted);
     }
 
     fn read_blanks(&mut self, mut at: usize, may_skip: bool) -> Result<Blank, Stop> {
