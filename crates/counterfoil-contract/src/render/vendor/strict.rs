@@ -40,7 +40,10 @@ impl Lowering<'_> {
             }
             // Patterns with look-around are rejected.
             "pattern" if ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| text.contains(look)) => {
-                self.record_loss(pointer, "a pattern with look-around cannot be expressed");
+                self.record_loss(
+                    pointer,
+                    "a pattern with look-around is only checked by Counterfoil",
+                );
                 None
             }
             _ => Some(value.clone()),
@@ -90,7 +93,7 @@ impl Lowering<'_> {
         self.add_type(at, out);
         if includes_type(out, "array") && !out.contains_key("items") {
             out.insert("items".into(), json!({"type": "string"}));
-            self.record_loss(at, "a list of anything became one of strings");
+            self.record_loss(at, "a list of any values is asked for as a list of strings");
         }
         if !includes_type(out, "object") && !out.contains_key("properties") {
             return;
@@ -103,7 +106,7 @@ impl Lowering<'_> {
             .filter_map(Value::as_str)
             .collect();
         if map.get("additionalProperties").is_none_or(|value| value != &json!(false)) {
-            self.record_loss(at, "closed: no fields besides the named ones");
+            self.record_loss(at, "fields that are not listed are forbidden");
         }
         out.insert("additionalProperties".into(), json!(false));
         let mut listed = Vec::new();
@@ -115,13 +118,13 @@ impl Lowering<'_> {
                     if self.becomes_empty_object(map, name) {
                         self.mark_unusable(
                             &pointer,
-                            "must be an object whose keys are data, and could only be empty",
+                            "an object whose keys are data cannot be expressed: it could only be empty",
                         );
                     }
                 } else if add_null(schema) {
                     self.record_loss(
                         &pointer,
-                        "optional became nullable: null means that the field is absent",
+                        "the optional field must be written; null means that it is absent",
                     );
                 }
             }
@@ -174,7 +177,7 @@ impl Lowering<'_> {
         let ty = match types.as_slice() {
             [] if out.contains_key("properties") => json!("object"),
             [] => {
-                self.record_loss(at, "anything became a string");
+                self.record_loss(at, "any value is asked for as a string");
                 json!("string")
             }
             [one] => one.clone(),
@@ -367,7 +370,8 @@ mod tests {
             assert_eq!(field(&raw).schema["properties"]["field"], expected);
         }
         assert!(
-            loss_text(&field(&json!({}))).contains("/properties/field: anything became a string")
+            loss_text(&field(&json!({})))
+                .contains("/properties/field: any value is asked for as a string")
         );
     }
 
