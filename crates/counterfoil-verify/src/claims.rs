@@ -194,7 +194,7 @@ impl StartWords<'_> {
     pub const RUN: Self = Self {
         since: "the run began",
         as_then: "as when the run began",
-        way_out: "a step that is to change it names it in `writes`",
+        way_out: "to allow the change, spell out the file's name in `writes` of the agent or the workflow",
     };
 }
 

@@ -37,6 +37,7 @@ pub(super) struct CachedOutcome {
     pub(super) notes: Vec<String>,
     pub(super) put_back: Option<String>,
     pub(super) fails_only_with: Option<String>,
+    pub(super) way_out: Option<String>,
 }
 
 impl CheckCache {

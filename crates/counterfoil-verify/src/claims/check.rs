@@ -63,6 +63,8 @@ pub(super) struct CheckOutcome {
     pub(super) put_back: Option<String>,
     /// The files without whose changes since the start of the run it passes, as text.
     pub(super) fails_only_with: Option<String>,
+    /// How to allow the change, if the outcome depends on it.
+    pub(super) way_out: Option<String>,
     /// What make said that it has nothing to do for.
     pub(super) said_idle: Vec<SaidIdle>,
 }
@@ -82,6 +84,7 @@ impl CheckOutcome {
             notes: Vec::new(),
             put_back: None,
             fails_only_with: None,
+            way_out: None,
             said_idle: Vec::new(),
         }
     }
@@ -91,6 +94,19 @@ impl CheckOutcome {
         match &self.put_back {
             None => format!("exited with {code}"),
             Some(files) => format!("exited with {code} with {files}"),
+        }
+    }
+
+    /// How the check failed, as text after "it", and how to allow the change that it may need.
+    pub(super) fn failed(&self, code: i32) -> String {
+        self.with_way_out(self.exited(code))
+    }
+
+    /// A reason, and how to allow the change that it is about.
+    pub(super) fn with_way_out(&self, reason: String) -> String {
+        match &self.way_out {
+            None => reason,
+            Some(way_out) => format!("{reason}; {way_out}"),
         }
     }
 
@@ -179,6 +195,7 @@ async fn run_on_tree(
             notes: cached.notes,
             put_back: cached.put_back,
             fails_only_with: cached.fails_only_with,
+            way_out: cached.way_out,
             from_cache: true,
             ..CheckOutcome::empty(check, CheckStatus::Exited(cached.exit_code))
         };
@@ -219,6 +236,7 @@ async fn run_on_tree(
             notes: outcome.notes.clone(),
             put_back: outcome.put_back.clone(),
             fails_only_with: outcome.fails_only_with.clone(),
+            way_out: outcome.way_out.clone(),
         };
         cache.put(check, context.folder, tree, cached);
     }

@@ -200,12 +200,12 @@ fn assess(
             if let Some(files) = &outcome.fails_only_with {
                 let line = &outcome.line;
                 let reason = format!("claimed to fail, but `{line}` succeeds with {files}");
-                return assessment(Verdict::Refuted, reason);
+                return assessment(Verdict::Refuted, outcome.with_way_out(reason));
             }
         }
         (CommandClaim::Succeeds | CommandClaim::Unstated | CommandClaim::Unclear, code) => {
             let reason =
-                format!("claimed to succeed, but `{}` {}", outcome.line, outcome.exited(code));
+                format!("claimed to succeed, but `{}` {}", outcome.line, outcome.failed(code));
             return assessment(Verdict::Refuted, reason);
         }
     }

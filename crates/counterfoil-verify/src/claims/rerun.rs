@@ -139,15 +139,19 @@ pub(super) fn combine(
         (0, true) => {
             format!("weakened check: {names} changed since {since}; it also passes as it was then")
         }
-        (0, false) => format!(
-            "weakened check: {names} changed since {since}, and it passes only with the change; {way_out}"
-        ),
-        (_, true) => format!(
-            "changed check: {names} changed since {since}, and it fails only with the change; {way_out}"
-        ),
-        (_, false) => format!(
-            "changed check: {names} changed since {since}; it also fails as it was then"
-        ),
+        (0, false) => {
+            format!(
+                "weakened check: {names} changed since {since}, and it passes only with the change"
+            )
+        }
+        (_, true) => {
+            format!(
+                "changed check: {names} changed since {since}, and it fails only with the change"
+            )
+        }
+        (_, false) => {
+            format!("changed check: {names} changed since {since}; it also fails as it was then")
+        }
     });
     let as_then = format!("{names} {as_then}");
     let mut outcome = if code != 0 && passes {
@@ -155,6 +159,7 @@ pub(super) fn combine(
     } else {
         CheckOutcome { put_back: Some(as_then), ..again }
     };
+    outcome.way_out = ((code == 0) != passes).then(|| way_out.to_owned());
     outcome.notes.append(&mut notes);
     outcome
 }

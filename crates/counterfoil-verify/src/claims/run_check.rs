@@ -46,7 +46,7 @@ pub async fn run_check(check: &Check, context: &mut VerifyContext<'_>) -> Option
         CheckStatus::Stopped => return None,
         CheckStatus::Exited(0) => (Some(0), String::new()),
         CheckStatus::Exited(code) => {
-            (Some(*code), format!("`{}` {}", outcome.line, outcome.exited(*code)))
+            (Some(*code), format!("`{}` {}", outcome.line, outcome.failed(*code)))
         }
         CheckStatus::TimedOut(after) => {
             let after = duration(*after);

@@ -237,9 +237,10 @@ The journal is kept: `runs`, `show` and `claims` still know the runs. Without it
 its patches it cannot be undone. A run that has not ended is never touched.
 
 Examples:
-  counterfoil clean --dry-run                     what would be removed
-  counterfoil clean --older-than 7d               of runs that ended more than a week ago
-  counterfoil clean --older-than 0d --max-size 1G until what is left takes less than 1 GiB";
+  counterfoil clean --dry-run           what would be removed
+  counterfoil clean --older-than 7d     of runs that ended more than a week ago
+  counterfoil clean --older-than 0d --max-size 1G
+                                        until what is left takes less than 1 GiB";
 
 #[derive(Debug, Args)]
 #[command(after_help = CLEAN_HELP)]

@@ -12,7 +12,7 @@ mod run;
 use crate::cli::{AnswerArgs, ListFormat, RunFormat, RunsArgs, ShowArgs};
 use crate::exit::Exit;
 use crate::{output, render};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use client::{Client, Problem, segment};
 use counterfoil_contract::text::escape_control;
 use counterfoil_engine::Question;
@@ -249,6 +249,15 @@ pub(super) fn list_questions(server: &str, args: &AnswerArgs, run: Option<&str>)
         }
         output::write_stdout(&text)?;
         Ok(Exit::Success)
+    }))
+}
+
+/// Says what is missing of `answer RUN WORD`.
+pub(super) fn without_answer(server: &str, run: &str, word: &str) -> Result<Exit> {
+    finish(Client::new(server).and_then(|client| {
+        let open: OpenQuestions = client.get(&format!("/runs/{}", segment(run)))?;
+        let text = render::without_answer(&open.run, &open.questions, word, &client.flags());
+        Err(anyhow!(text))
     }))
 }
 

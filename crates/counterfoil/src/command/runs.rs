@@ -67,9 +67,7 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
 pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
     let (run, question, answer) = match (&args.run, &args.question, &args.answer) {
         (Some(run), Some(question), Some(answer)) => (run, question, answer),
-        (Some(_), Some(question), None) => {
-            bail!("give the answer to '{question}': counterfoil answer RUN QUESTION ANSWER")
-        }
+        (Some(run), Some(word), None) => return without_answer(args, run, word),
         (run, _, _) => {
             return match &args.remote.server {
                 Some(server) => remote::list_questions(server, args, run.as_deref()),
@@ -104,6 +102,17 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
         render::location_flags(&args.location)
     ));
     Ok(Exit::Success)
+}
+
+/// Says what is missing of `answer RUN WORD`: the answer to a question, or the question.
+fn without_answer(args: &AnswerArgs, run: &str, word: &str) -> Result<Exit> {
+    if let Some(server) = &args.remote.server {
+        return remote::without_answer(server, run, word);
+    }
+    let engine = open_read_only(&args.location)?;
+    let report = engine.report(&engine.journal().resolve(run)?)?;
+    let flags = render::location_flags(&args.location);
+    bail!(render::without_answer(&report.run, &report.questions, word, &flags))
 }
 
 /// Lists the open questions of a run, or of all runs.

@@ -328,7 +328,7 @@ fn verify_claims(
         start: StartWords {
             since: &args.base,
             as_then: &as_then,
-            way_out: "allow it with --may-change PATH",
+            way_out: "to allow the change, add --may-change PATH",
         },
         commits_before: &CommitsBefore::Revision(args.base.clone()),
         stop,

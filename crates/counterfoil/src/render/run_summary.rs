@@ -263,6 +263,19 @@ pub(crate) fn questions(run: &str, questions: &[Question], flags: &str) -> Strin
     text
 }
 
+/// What is missing of `answer RUN WORD`, where the word may be a question or an answer, and the commands
+/// that answer the open questions.
+pub(crate) fn without_answer(run: &str, open: &[Question], word: &str, flags: &str) -> String {
+    let named: Vec<Question> =
+        open.iter().filter(|question| question.id == word).cloned().collect();
+    let (head, shown) = match (named.is_empty(), open) {
+        (false, _) => (format!("give the answer to '{word}'"), named.as_slice()),
+        (true, []) => return format!("run {run} has no open question"),
+        (true, _) => (format!("'{word}' is not an open question of run {run}; open"), open),
+    };
+    format!("{head}:\n{}", questions(run, shown, flags).trim_end())
+}
+
 /// A question as it is asked at the terminal: its whole text, the choices by number, and what an answer
 /// must look like.
 pub(crate) fn question_prompt(question: &Question, style: Style) -> String {

@@ -14,6 +14,7 @@ fn outcome(status: CheckStatus) -> CheckOutcome {
         from_cache: false,
         put_back: None,
         fails_only_with: None,
+        way_out: None,
         said_idle: Vec::new(),
         changed: None,
         notes: Vec::new(),

@@ -100,6 +100,9 @@ fn an_answer_is_given_through_a_server() {
     assert!(words.contains("'aprove' is not open") && words.contains("open: approve"), "{words}");
     let words = project.run_refused(&["answer", "last", "approve", "procede", "--server", &url]);
     assert!(words.contains("'procede'") && words.contains("one of proceed, reject"), "{words}");
+    let words = project.run_refused(&["answer", "last", "proceed", "--server", &url]);
+    assert!(words.contains("'proceed' is not an open question of run"), "{words}");
+    assert!(words.contains(&format!(" approve proceed --resume --server {url}")), "{words}");
     let answered = project.run(&["answer", "last", "approve", "proceed", "now", "--server", &url]);
     answered.expect(0, &["answer recorded", "counterfoil resume"]);
     assert_eq!(project.show_last()["questions"], json!([]));

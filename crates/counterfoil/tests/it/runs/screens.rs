@@ -185,7 +185,19 @@ fn a_question_that_is_left_open_waits() {
     let list = project.run(&["answer", "--format", "json"]).json();
     let asked = list.as_array().unwrap().iter().map(|run| &run["questions"][0]["id"]);
     assert_eq!(asked.collect::<Vec<_>>(), ["approve", "approve"], "{list:#}");
-    project.run(&["answer", "last", "approve"]).expect(2, &["give the answer to 'approve'"]);
+    project.run(&["answer", "last", "approve"]).expect(
+        2,
+        &[
+            "give the answer to 'approve':\n  approve: Shall it go out?",
+            " approve proceed --resume",
+        ],
+    );
+    project.run(&["answer", "last", "proceed"]).expect(
+        2,
+        &["'proceed' is not an open question of run", "; open:\n", " approve proceed --resume"],
+    );
+    project.run(&["answer", "last", "approve", "proceed", "--resume"]).expect(0, &[]);
+    project.run(&["answer", "last", "proceed"]).expect(2, &["has no open question"]);
 }
 
 #[test]
