@@ -20,7 +20,7 @@ pub(crate) use no_candidate::{not_utf8, only_quoted, report_beyond_limits, took_
 use crate::contract::Contract;
 use crate::edit::RepairKind;
 use crate::extract::block::BlockScan;
-use crate::extract::fence::FenceScan;
+use crate::extract::fence::{FenceScan, without_codes};
 use crate::extract::prose::ThinkScan;
 use crate::extract::repair_scan::{RepairEvent, RepairScan};
 use crate::extract::strict_scan::{ScanEvent, Shape, StrictScan, ThinkMark};
@@ -133,6 +133,7 @@ pub(crate) struct Extractor<'c> {
 impl<'c> Extractor<'c> {
     pub(crate) fn new(contract: ContractRef<'c>, policy: &Policy) -> Self {
         let framing = contract.framing();
+        let counts_items = examine::has_scalar_items(contract.ty());
         Self {
             framing,
             opener: examine::opener(contract.ty()),
@@ -140,7 +141,7 @@ impl<'c> Extractor<'c> {
             shown: None,
             quotations: 0,
             eager: false,
-            strict: StrictScan::new(0),
+            strict: StrictScan::new(0).counts_items(counts_items),
             think: ThinkScan::default(),
             repair_scan: None,
             fence: FenceScan::new(0),
@@ -172,7 +173,9 @@ impl<'c> Extractor<'c> {
         self.eager = true;
         if self.policy.repairs() && self.is_bracketed() {
             let accept = self.policy.accepts_truncated();
-            self.repair_scan = Some(RepairScan::new(0).accept_truncated(accept));
+            let counts_items = self.strict.counts_items;
+            self.repair_scan =
+                Some(RepairScan::new(0).accept_truncated(accept).counts_items(counts_items));
         }
         self
     }
@@ -372,12 +375,15 @@ impl<'c> Extractor<'c> {
         for block in blocks {
             self.apply_thinking_up_to(block.start);
             let content = source.slice(block.start, block.end);
+            let plain = without_codes(content.as_bytes());
+            let content = &content[plain.clone()];
             let quoted = |c: char| c.is_whitespace() || (block.quotes > 0 && c == '>');
             let looks_like_json = content.trim_start_matches(quoted).starts_with(['{', '['])
                 || (block.tagged && !content.trim().is_empty());
             if looks_like_json {
                 let how = CandidateSource::Fence { quotes: block.quotes };
-                let mut found = Candidate::new(block.start, block.end, how);
+                let mut found =
+                    Candidate::new(block.start + plain.start, block.start + plain.end, how);
                 found.cut_off = block.cut_off;
                 self.offer(MAIN, found, source);
             }

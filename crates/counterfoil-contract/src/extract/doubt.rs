@@ -44,6 +44,8 @@ pub(crate) enum DoubtKind {
     Comment,
     /// Whether a word is a text or a mistyped literal or number.
     Word,
+    /// Whether a comma stands in place of the last digit of a number, or a digit in place of a comma.
+    Digit,
     /// Whether strings in another style of quotes are several or one.
     Style,
     /// Whether words without quotes are several values or one text.
@@ -109,6 +111,13 @@ impl Doubt {
                     format!("a mistyped literal or number: {whole}"),
                 ],
                 "put texts in double quotes, and write true, false and null in full",
+            ),
+            DoubtKind::Digit => (
+                [
+                    format!("the number {head}, and a slip in the commas after it"),
+                    "a longer number, with a slip in its last digit".to_owned(),
+                ],
+                "separate what follows a number by one comma",
             ),
             DoubtKind::Style => (
                 [

@@ -248,6 +248,30 @@ fn strip_ansi_tail(mut text: &[u8]) -> &[u8] {
     text
 }
 
+/// The part of a block's content without a byte order mark and colour codes before and after it.
+pub(crate) fn without_codes(content: &[u8]) -> std::ops::Range<usize> {
+    let (mut start, mut at) = (0, 0);
+    while let Some(byte) = content.get(at) {
+        let code = match byte {
+            0x1b => ansi_length(&content[at..]),
+            0xef if content[at..].starts_with("\u{feff}".as_bytes()) => Some(3),
+            _ => None,
+        };
+        match code {
+            Some(length) => {
+                at += length;
+                start = at;
+            }
+            None if byte.is_ascii_whitespace() => at += 1,
+            None => break,
+        }
+    }
+    let trimmed = content[start..].trim_ascii_end();
+    let plain = strip_ansi_tail(trimmed);
+    let end = if plain.len() < trimmed.len() { start + plain.len() } else { content.len() };
+    start..end
+}
+
 /// Reads quote markers, list markers (outside of a block) and whitespace at the start of a line.
 fn head(line: &[u8], in_block: bool) -> Head {
     let mut head = Head::default();

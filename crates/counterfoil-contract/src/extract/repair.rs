@@ -126,6 +126,8 @@ pub(crate) struct Repairer<'w> {
     too_many: bool,
     /// Whether what is open at the end of the text is closed.
     accept_truncated: bool,
+    /// Whether a list counts as begun from its first string on.
+    counts_items: bool,
     pub(crate) examined: u64,
 }
 
@@ -158,6 +160,7 @@ impl<'w> Repairer<'w> {
             skipped_before_doubt: 0,
             too_many: false,
             accept_truncated: false,
+            counts_items: false,
             examined: 0,
         }
     }
@@ -165,6 +168,12 @@ impl<'w> Repairer<'w> {
     /// Closes what is open at the end of the text.
     pub(crate) fn accept_truncated(mut self, accept: bool) -> Self {
         self.accept_truncated = accept;
+        self
+    }
+
+    /// A list counts as begun from its first string on, not only from its first comma on.
+    pub(crate) fn counts_items(mut self, counts: bool) -> Self {
+        self.counts_items = counts;
         self
     }
 
@@ -326,7 +335,8 @@ impl<'w> Repairer<'w> {
                     };
                     if self.window.bytes[comma - 1].is_ascii_digit() {
                         // The first comma may have been a digit.
-                        self.doubt(DoubtKind::Word, comma - 1, comma, at);
+                        let start = self.last_scalar.unwrap_or(comma - 1);
+                        self.doubt(DoubtKind::Digit, start, comma, at + 1);
                     }
                     self.edit(RepairKind::ExtraComma, at, at + 1, "");
                     at += 1;
@@ -462,7 +472,7 @@ impl<'w> Repairer<'w> {
         if self.open_ended && self.last_scalar.is_some_and(|start| self.last_end - start > 1) {
             // The last digit may have been the comma.
             let start = self.last_scalar.unwrap_or(at);
-            self.doubt(DoubtKind::Word, start, at, self.last_end);
+            self.doubt(DoubtKind::Digit, start, self.last_end, self.last_end);
         }
         self.edit(RepairKind::MissingComma, self.last_end, self.last_end, ",");
         self.last_string = None;

@@ -45,6 +45,7 @@ pub(crate) struct RepairScan {
     thinking: bool,
     retry_at: usize,
     accept_truncated: bool,
+    counts_items: bool,
     closers: Closers,
     fences: FenceLines,
     scratch: Scratch,
@@ -59,6 +60,7 @@ impl RepairScan {
             thinking: false,
             retry_at: 0,
             accept_truncated: false,
+            counts_items: false,
             closers: Closers::default(),
             fences: FenceLines::default(),
             scratch: Scratch::default(),
@@ -70,6 +72,13 @@ impl RepairScan {
     /// Closes what is open at the end of the text or block.
     pub(crate) fn accept_truncated(mut self, accept: bool) -> Self {
         self.accept_truncated = accept;
+        self
+    }
+
+    /// A list counts from its first string on, not only from its first comma on: the result is a list
+    /// of scalars.
+    pub(crate) fn counts_items(mut self, counts: bool) -> Self {
+        self.counts_items = counts;
         self
     }
 
@@ -195,6 +204,7 @@ impl RepairScan {
         let (attempt, examined) =
             Repairer::new(window, &mut self.closers, &self.fences, &mut self.scratch)
                 .accept_truncated(self.accept_truncated)
+                .counts_items(self.counts_items)
                 .attempt(at);
         self.examined += examined;
         attempt
@@ -217,6 +227,7 @@ impl RepairScan {
 #[derive(Debug, Default)]
 pub(crate) struct BlockRepairer {
     accept_truncated: bool,
+    counts_items: bool,
     closers: Closers,
     fences: Option<FenceLines>,
     scratch: Scratch,
@@ -227,6 +238,12 @@ impl BlockRepairer {
     /// A repairer that closes what is open at the end of the block, if that is accepted.
     pub(crate) fn new(accept_truncated: bool) -> Self {
         Self { accept_truncated, ..Self::default() }
+    }
+
+    /// A list counts from its first string on.
+    pub(crate) fn counts_items(mut self, counts: bool) -> Self {
+        self.counts_items = counts;
+        self
     }
 
     /// Repairs the value that begins at `start`.
@@ -246,6 +263,7 @@ impl BlockRepairer {
             &mut self.scratch,
         )
         .accept_truncated(self.accept_truncated)
+        .counts_items(self.counts_items)
         .attempt(start);
         self.examined += examined;
         attempt

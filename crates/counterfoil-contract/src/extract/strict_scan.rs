@@ -152,6 +152,11 @@ pub(crate) struct StrictScan {
     pub(crate) has_failed: bool,
     /// The bracket at this offset is reported as a candidate even if it breaks at once.
     pub(crate) expected_start: Option<usize>,
+    /// A list is reported when it breaks after its first item, not only after its first comma: the
+    /// result is a list of scalars.
+    pub(crate) counts_items: bool,
+    /// A line ended after the last number or literal.
+    line_ended: bool,
     placeholders: Placeholders,
     /// The number of bytes read so far, without those ahead of a break.
     examined: u64,
@@ -175,9 +180,17 @@ impl StrictScan {
             root_nested: false,
             has_failed: false,
             expected_start: None,
+            counts_items: false,
+            line_ended: false,
             placeholders: Placeholders::default(),
             examined: 0,
         }
+    }
+
+    /// A list is reported when it breaks after its first item: the result is a list of scalars.
+    pub(crate) fn counts_items(mut self, counts: bool) -> Self {
+        self.counts_items = counts;
+        self
     }
 
     /// The number of bytes read so far.
@@ -283,6 +296,7 @@ impl StrictScan {
                 if !eof {
                     return true;
                 }
+                self.note_item(None);
                 self.fail(self.pos);
                 continue;
             }
@@ -340,6 +354,7 @@ impl StrictScan {
         let blanks = rest.iter().position(|byte| !is_blank(byte)).unwrap_or(rest.len());
         if blanks > 0 && rest[..blanks].contains(&b'\n') {
             self.quote_left = Some(self.quote_depth.unwrap_or(0));
+            self.line_ended = true;
         }
         self.examined += blanks as u64;
         self.pos += blanks;
@@ -391,13 +406,43 @@ impl StrictScan {
             {
                 self.close();
             }
-            _ => self.fail(self.pos),
+            _ => {
+                self.note_item(Some(byte));
+                self.fail(self.pos);
+            }
         }
     }
 
     fn begin_string(&mut self, key: bool) {
+        if !key {
+            self.note_list();
+        }
         self.state = State::Str { start: self.pos, key };
         self.pos += 1;
+    }
+
+    /// Notes that the list that breaks before a byte, or at the end of the text, has an item. A number
+    /// or word in brackets is common in prose and in logs, so what follows must be JSON, or the line
+    /// must end.
+    fn note_item(&mut self, next: Option<u8>) {
+        let has_item = match (self.state, next) {
+            (State::Value | State::ValueOrClose, Some(b'\'' | 0xe2)) => true,
+            (State::After, Some(b'"' | b'{' | b'}' | b'[' | b'0'..=b'9') | None) => true,
+            (State::After, _) => self.line_ended,
+            _ => false,
+        };
+        if has_item {
+            self.note_list();
+        }
+    }
+
+    /// Notes that the innermost list has an item, if that counts.
+    fn note_list(&mut self) {
+        if self.counts_items
+            && let Some(frame) = self.stack.last_mut().filter(|frame| !frame.object)
+        {
+            frame.looks_real = true;
+        }
     }
 
     fn note_key(&mut self, key: &[u8], wanted: WantedKey<'_>) {
@@ -459,8 +504,17 @@ impl StrictScan {
                 .all(|byte| matches!(byte, b'0'..=b'9' | b'e' | b'E' | b'+' | b'-' | b'.')),
         };
         if good {
+            self.line_ended = false;
             self.state = State::After;
         } else {
+            if length.is_none()
+                && [b"true".as_slice(), b"false", b"null"]
+                    .iter()
+                    .any(|literal| literal.starts_with(token))
+            {
+                // The text ends in it.
+                self.note_list();
+            }
             self.fail(start);
         }
         true

@@ -69,7 +69,8 @@ impl Extractor<'_> {
             && self.tracks[MAIN].state.last.is_some();
         if self.is_bracketed() && self.policy.repairs() && !strict {
             let accept = self.policy.accepts_truncated();
-            let mut repair_scan = RepairScan::new(0).accept_truncated(accept);
+            let mut repair_scan =
+                RepairScan::new(0).accept_truncated(accept).counts_items(self.strict.counts_items);
             self.feed_repairs(&mut repair_scan, source, true);
             self.examined_at_end += repair_scan.examined();
         }
@@ -153,7 +154,8 @@ impl Extractor<'_> {
         let content = source.slice(found.start, found.end);
         let blank = content.len() - content.trim_start_matches([' ', '\t', '\r', '\n', '>']).len();
         let start = found.start + blank;
-        let mut repairer = BlockRepairer::new(self.policy.accepts_truncated());
+        let mut repairer = BlockRepairer::new(self.policy.accepts_truncated())
+            .counts_items(self.strict.counts_items);
         let (end, edits) = match repairer.repair(source.bytes(), source.base(), start) {
             Attempt::Done { end, edits } => (end, edits),
             Attempt::Refused { end, refusal, .. } => {

@@ -51,7 +51,7 @@ impl Extractor<'_> {
             })
             .map(|span| (span.start, LastAttempt::Unclosed(span)));
         // What is cut off inside of an attempt or a quotation is a part of it.
-        let cut_key = cut_key::json_start(source, &self.contract.attempt_keys)
+        let cut_key = cut_key::json_start(source, &self.contract.attempt_keys, self.opener)
             .filter(|start| {
                 let inside = |from: usize, to: usize| (from..to).contains(start);
                 *start >= self.outside.quoted_up_to

@@ -217,6 +217,12 @@ pub(super) fn opener(ty: &Type) -> Option<u8> {
     }
 }
 
+/// Whether the results of a type are lists of scalars, or of lists: no key tells them from others.
+pub(super) fn has_scalar_items(ty: &Type) -> bool {
+    let Some(items) = ty.items().filter(|_| opener(ty) == Some(b'[')) else { return false };
+    opener(items) != Some(b'{')
+}
+
 /// A text without the blanks and quote markers before it.
 fn content_of(text: &str) -> &str {
     text.trim_start_matches([' ', '\t', '\r', '\n', '>'])

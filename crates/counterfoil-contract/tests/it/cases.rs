@@ -111,6 +111,9 @@ case_files! {
     fenced_json = "fenced-json";
     json_only = "json-only";
     last_attempt = "last-attempt";
+    last_list = "last-list";
+    last_map = "last-map";
+    last_numbers = "last-numbers";
     origin_forms = "origin-forms";
     output_block = "output-block";
     quotations = "quotations";

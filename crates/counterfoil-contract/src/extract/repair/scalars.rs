@@ -2,7 +2,7 @@
 
 use super::{Repairer, Stop};
 use crate::edit::RepairKind;
-use crate::extract::closing_quote::{Quote, Role, is_bare};
+use crate::extract::closing_quote::{Quote, Role, is_bare, next_mark};
 use crate::extract::doubt::{self, DoubtKind};
 use crate::extract::string_edits::Text;
 
@@ -99,12 +99,34 @@ impl Repairer<'_> {
         Ok(end)
     }
 
+    /// The end of the first part of a string that nothing closes, if it has a quote inside and a bracket
+    /// closes after that: then it is no string that the text cuts off.
+    fn inner_end(&mut self, from: usize, end: usize, quote: Quote) -> Option<usize> {
+        let bytes = &self.window.bytes[..end];
+        let mut at = from;
+        let inner = loop {
+            let mark = next_mark(bytes, at, quote)?;
+            self.examined += (mark + 1 - at) as u64;
+            if bytes[mark] == b'\\' {
+                at = mark + 2;
+                continue;
+            }
+            match quote.closing(&bytes[mark..]) {
+                Some(length) => break mark + length,
+                None => at = mark + 1,
+            }
+        };
+        self.examined += (end - inner) as u64;
+        memchr::memchr2(b'}', b']', &bytes[inner..]).map(|_| inner)
+    }
+
     fn string(&mut self, at: usize, quote: Quote, length: usize) -> Result<usize, Stop> {
         let role = if self.scratch.stack.last().is_some_and(|frame| frame.object) {
             Role::Member
         } else {
             Role::Item
         };
+        self.begun |= self.counts_items && role == Role::Item;
         let from = at + length;
         let closer = self.closers.find(&self.window, from, role, quote)?;
         let base = self.window.base;
@@ -127,7 +149,12 @@ impl Repairer<'_> {
         // The end of the block, or of the text, truncated the string.
         if !self.accept_truncated {
             let end = cut.unwrap_or(self.window.bytes.len());
-            return Err(if self.begun { Stop::Cut(end) } else { Stop::Fail(end) });
+            if !self.begun {
+                return Err(Stop::Fail(end));
+            }
+            let Some(inner) = self.inner_end(from, end, quote) else { return Err(Stop::Cut(end)) };
+            self.doubt(DoubtKind::Quote, at, inner, end);
+            return Err(Stop::Doubt(end));
         }
         let mut end = cut.unwrap_or(self.window.bytes.len());
         while end > from && self.window.bytes[end - 1].is_ascii_whitespace() {
