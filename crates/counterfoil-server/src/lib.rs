@@ -61,6 +61,25 @@ pub struct ServerOptions {
     pub contracts: Option<Arc<ContractSource>>,
 }
 
+/// Makes links that sign browsers in.
+pub struct SignInLinks {
+    site: Arc<Site>,
+}
+
+impl SignInLinks {
+    /// The path of a page that signs a browser in, and then goes on to a run or to the list of runs.
+    /// It works once, for ten minutes.
+    ///
+    /// # Errors
+    ///
+    /// The system has no random numbers.
+    pub fn path(&self, run: Option<&str>) -> io::Result<String> {
+        let code = self.site.sessions.new_code(Instant::now()).map_err(io::Error::other)?;
+        let run = run.map(|run| format!("&run={run}")).unwrap_or_default();
+        Ok(format!("/sign-in?code={code}{run}"))
+    }
+}
+
 /// A server that listens.
 pub struct Server {
     listener: TcpListener,
@@ -109,14 +128,9 @@ impl Server {
         self.address
     }
 
-    /// The path of a page that signs a browser in. It works once, for ten minutes.
-    ///
-    /// # Errors
-    ///
-    /// The system has no random numbers.
-    pub fn sign_in_path(&self) -> io::Result<String> {
-        let code = self.site.sessions.new_code(Instant::now()).map_err(io::Error::other)?;
-        Ok(format!("/sign-in?code={code}"))
+    /// Makes links that sign browsers in, also while the server answers requests.
+    pub fn sign_in_links(&self) -> SignInLinks {
+        SignInLinks { site: Arc::clone(&self.site) }
     }
 
     /// Answers requests until `stop` is ready.

@@ -348,14 +348,26 @@ pub(crate) fn sign_in() -> Response {
     problem_page(&problem)
 }
 
-/// A page that goes on to the runs.
+/// A page that goes on to another one.
 #[derive(Template)]
 #[template(path = "signed-in.html")]
-struct SignedIn;
+struct SignedIn<'a> {
+    next: &'a str,
+}
 
-/// The page for a browser that just got its session.
-pub(crate) fn signed_in() -> Response {
-    filled(&SignedIn).map_or_else(Problem::into_answer, |html| Html(html).into_response())
+/// The page for a browser that just got its session. It goes on to a run or to the list of runs.
+pub(crate) fn signed_in(run: Option<&str>) -> Response {
+    let template = SignedIn { next: &after_sign_in(run) };
+    filled(&template).map_or_else(Problem::into_answer, |html| Html(html).into_response())
+}
+
+/// Where a browser goes on that was signed in. Only the id of a run leads to a page of its own: the
+/// link may have been made by somebody else.
+fn after_sign_in(run: Option<&str>) -> String {
+    let is_id = |run: &&str| {
+        !run.is_empty() && run.chars().all(|char| char.is_ascii_alphanumeric() || char == '-')
+    };
+    run.filter(is_id).map_or_else(|| "/".to_owned(), |run| format!("/runs/{run}"))
 }
 
 /// A text as HTML.
@@ -373,6 +385,21 @@ fn filled(template: &impl Template) -> Result<String, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sign_in_leads_to_a_run_and_nowhere_else() {
+        for (run, next) in [
+            (None, "/"),
+            (Some("0198-ab"), "/runs/0198-ab"),
+            (Some(""), "/"),
+            (Some("../../x"), "/"),
+            (Some("//evil.example.com"), "/"),
+            (Some("a?b"), "/"),
+            (Some("a; url=x"), "/"),
+        ] {
+            assert_eq!(after_sign_in(run), next, "{run:?}");
+        }
+    }
 
     #[test]
     fn the_pages_about_all_runs_have_addresses() {

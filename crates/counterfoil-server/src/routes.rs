@@ -53,6 +53,8 @@ async fn asset(Path((_version, path)): Path<(String, String)>) -> Response {
 #[derive(Deserialize)]
 struct SignIn {
     code: String,
+    /// The run whose page is shown then. Without it, the list of runs is.
+    run: Option<String>,
 }
 
 /// Gives a browser a session for a code. The page then goes on by itself, because a browser that came
@@ -62,7 +64,7 @@ async fn sign_in(
     method: Method,
     query: Result<Query<SignIn>, QueryRejection>,
 ) -> Response {
-    let Ok(Query(SignIn { code })) = query else { return pages::sign_in() };
+    let Ok(Query(SignIn { code, run })) = query else { return pages::sign_in() };
     // A program that only looks at the link does not use it up.
     if method != Method::GET {
         return StatusCode::OK.into_response();
@@ -75,7 +77,7 @@ async fn sign_in(
             if let Ok(cookie) = HeaderValue::from_str(&cookie) {
                 headers.insert(header::SET_COOKIE, cookie);
             }
-            (headers, pages::signed_in()).into_response()
+            (headers, pages::signed_in(run.as_deref())).into_response()
         }
         Ok(None) => pages::sign_in(),
         Err(error) => {

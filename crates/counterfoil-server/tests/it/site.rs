@@ -105,7 +105,8 @@ impl Site {
                 .unwrap();
             runtime.block_on(async move {
                 let server = Server::bind(options).await.unwrap();
-                let links = vec![server.sign_in_path().unwrap(), server.sign_in_path().unwrap()];
+                let sign_in = server.sign_in_links();
+                let links = vec![sign_in.path(None).unwrap(), sign_in.path(None).unwrap()];
                 sender.send((server.address(), links)).unwrap();
                 let stopped = async move {
                     let _ = stopped.await;
