@@ -98,6 +98,8 @@ pub struct ScriptAgent {
     script: Arc<Script>,
     used: Arc<Mutex<Used>>,
     launcher: Launcher,
+    /// The least time before each reply.
+    pause: Duration,
 }
 
 #[derive(Debug, Default)]
@@ -143,6 +145,7 @@ impl ScriptAgent {
             script: Arc::new(script),
             used: Arc::new(Mutex::new(Used { replies, answers: BTreeSet::new() })),
             launcher: Launcher::default(),
+            pause: Duration::ZERO,
         })
     }
 
@@ -150,6 +153,13 @@ impl ScriptAgent {
     #[must_use]
     pub fn with_launcher(mut self, launcher: Launcher) -> Self {
         self.launcher = launcher;
+        self
+    }
+
+    /// Waits at least so long before each reply, so that people can follow the run.
+    #[must_use]
+    pub fn with_pause(mut self, pause: Duration) -> Self {
+        self.pause = pause;
         self
     }
 }
@@ -160,6 +170,7 @@ impl Agent for ScriptAgent {
             script: self.script.clone(),
             used: self.used.clone(),
             launcher: self.launcher.clone(),
+            pause: self.pause,
             task,
             first: None,
         })
@@ -191,6 +202,7 @@ struct ScriptSession {
     script: Arc<Script>,
     used: Arc<Mutex<Used>>,
     launcher: Launcher,
+    pause: Duration,
     task: Task,
     /// The session's first prompt, which `when` is matched against.
     first: Option<String>,
@@ -210,7 +222,8 @@ impl Session for ScriptSession {
             };
             let played = u32::try_from(at).ok();
             let reply = &self.script.replies[at];
-            if !wait(Duration::from_millis(reply.delay_ms), context).await {
+            let delay = Duration::from_millis(reply.delay_ms).max(self.pause);
+            if !wait(delay, context).await {
                 // The reply was not played.
                 self.used.lock().unwrap_or_else(PoisonError::into_inner).replies.remove(&at);
                 return failure(AttemptOutcome::Cancelled, "stopped".into(), None);
