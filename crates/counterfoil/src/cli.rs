@@ -36,7 +36,7 @@ pub(crate) use runs::{
     StateLocation, WorkflowArgs, WorkflowCommand,
 };
 pub(crate) use scaffold::{NewArgs, NewCommand, SchemaArgs, SourceArgs};
-pub(crate) use serve::{ServeArgs, UiArgs};
+pub(crate) use serve::{RunUiArgs, ServeArgs, UiArgs};
 pub(crate) use setup::{DoctorArgs, HookArgs, HookCheckArgs, HookCommand, InitArgs};
 
 use long_help::{

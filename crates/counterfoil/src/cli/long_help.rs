@@ -24,7 +24,7 @@ pub(super) const DEMO: &str = "\
 Run a pack offline: a real run in a new git repository, with scripted agents.
 
 The repository is kept for inspection; its path is printed at the end. `counterfoil demo contracts` shows only extraction and \
-validation, on three texts. Exits with 0 if the run ends as the demo expects, else with the exit code of the run.";
+validation, on three texts. With --ui, the dashboard shows the run while it works. Exits with 0 if the run ends as the demo expects, else with the exit code of the run.";
 
 pub(super) const NEW: &str = "\
 Write the files of a new contract or workflow, with a script to run it at once.
@@ -106,7 +106,8 @@ Run a workflow: a built-in pack, or a file of your own.
 
 The workflow, its contracts and the checks that its claims rely on are checked first; nothing is started if they are wrong. Every step is \
 recorded before the next one begins, so a run that was interrupted or killed goes on with `counterfoil resume`. On a terminal, questions \
-are asked at once; elsewhere the run ends with exit code 4 and waits for `counterfoil answer`.";
+are asked at once; elsewhere the run ends with exit code 4 and waits for `counterfoil answer`. With --ui, the dashboard shows the run \
+while it works, and questions are answered there.";
 
 pub(super) const RUN_HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 usage error or an invalid workflow, 3 a claim failed, 4 waiting for an answer, 5 agent failure, 6 attempts \

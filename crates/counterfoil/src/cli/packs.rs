@@ -1,6 +1,6 @@
 //! Arguments about packs.
 
-use super::ListFormat;
+use super::{ListFormat, RunUiArgs};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -27,6 +27,9 @@ pub(crate) struct DemoArgs {
     /// A script for the agents, such as an edited copy of the script in the pack
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) dashboard: RunUiArgs,
 }
 
 #[derive(Debug, Subcommand)]

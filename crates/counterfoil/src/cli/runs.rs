@@ -1,6 +1,6 @@
 //! Arguments about workflows and runs.
 
-use super::{LintFormat, ListFormat};
+use super::{LintFormat, ListFormat, RunUiArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use counterfoil_flow::Budget;
 use std::path::PathBuf;
@@ -160,6 +160,9 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) resume_last: bool,
 
+    #[command(flatten)]
+    pub(crate) dashboard: RunUiArgs,
+
     /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: RunFormat,
@@ -207,6 +210,9 @@ pub(crate) struct ResumeArgs {
     /// Accept counterfoil.toml even though it changed while an agent was running
     #[arg(long)]
     pub(crate) accept_config: bool,
+
+    #[command(flatten)]
+    pub(crate) dashboard: RunUiArgs,
 
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,

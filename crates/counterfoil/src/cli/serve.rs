@@ -19,6 +19,23 @@ pub(crate) struct UiArgs {
     pub(crate) port: u16,
 }
 
+// The dashboard beside a run.
+#[derive(Debug, Args)]
+pub(crate) struct RunUiArgs {
+    /// Show the run in the dashboard while it works, and open its page in the browser; at a terminal, the
+    /// dashboard stays open after the run until Ctrl-C
+    #[arg(long)]
+    pub(crate) ui: bool,
+
+    /// With --ui, print the address and do not open a browser
+    #[arg(long, requires = "ui")]
+    pub(crate) no_open: bool,
+
+    /// With --ui, the port to listen at [default: any that is free]
+    #[arg(long, value_name = "PORT", requires = "ui")]
+    pub(crate) port: Option<u16>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// The repository [default: the one around the current folder]

@@ -1,6 +1,7 @@
 //! Asks the questions of a waiting run at the terminal, and continues it with the answers.
 
 use super::run::{Reporting, Takeup, resume_run};
+use super::serve::{RunDashboard, WaitEnd};
 use crate::cli::{RunFormat, StateLocation};
 use crate::exit::Exit;
 use crate::{input, output, person, render, state_folder};
@@ -8,8 +9,14 @@ use anyhow::Result;
 use counterfoil_engine::{Question, RunReport};
 
 /// The exit code of a run. At a terminal, a run that waits is continued with the answers that are
-/// typed; elsewhere, and if a question is left open, it goes on waiting.
+/// typed, or given in its dashboard; elsewhere, and if a question is left open, it goes on waiting.
 pub(crate) fn ask_and_resume(reporting: &Reporting<'_>, report: &RunReport) -> Result<Exit> {
+    if let Some(dashboard) = reporting.dashboard {
+        return match wait_in_dashboard(dashboard, reporting.location, report)? {
+            WaitEnd::Ready => resume_run(reporting, &report.run, &[], &Takeup::default()),
+            WaitEnd::Ended => Ok(Exit::from_run(report)),
+        };
+    }
     if !asks(reporting, report) {
         return Ok(Exit::from_run(report));
     }
@@ -24,13 +31,29 @@ pub(crate) fn ask_and_resume(reporting: &Reporting<'_>, report: &RunReport) -> R
     resume_run(reporting, &report.run, &[], &Takeup::default())
 }
 
-/// Whether the questions of a run are asked here: it waits, and a person sits at the terminal.
+/// Keeps a dashboard open after a run, until a run that waits has an answer.
+fn wait_in_dashboard(
+    dashboard: &RunDashboard,
+    location: &StateLocation,
+    report: &RunReport,
+) -> Result<WaitEnd> {
+    if report.outcome != "waiting" {
+        return dashboard.stay(&report.run, || Ok(false));
+    }
+    let engine = state_folder::open_to_read(&state_folder::of(location)?)?;
+    // The report says so only as long as no other process continues the run.
+    dashboard.stay(&report.run, || Ok(engine.report(&report.run)?.outcome == "answered"))
+}
+
+/// Whether the questions of a run are asked here: it waits, a person sits at the terminal, and there
+/// is no dashboard in which they are answered.
 pub(crate) fn asks(reporting: &Reporting<'_>, report: &RunReport) -> bool {
     let is_waiting = report.outcome == "waiting" && !report.questions.is_empty();
     let at_terminal = input::is_terminal() && output::stderr_is_terminal();
     is_waiting
         && at_terminal
         && reporting.format == RunFormat::Human
+        && reporting.dashboard.is_none()
         // An agent that starts a run in a terminal of its own must not answer for people.
         && person::require_outside_of_attempts("answer").is_ok()
 }

@@ -6,6 +6,7 @@ mod plan;
 mod repository;
 
 use super::run::Reporting;
+use super::serve::RunDashboard;
 use crate::cli::{DemoArgs, RunFormat, StateLocation};
 use crate::exit::Exit;
 use crate::project::STATE_FOLDER;
@@ -14,13 +15,16 @@ use crate::report::demo::DemoReport;
 use crate::source::{self, Source};
 use crate::{input, output, unpack};
 use anyhow::{Context, Result, bail};
-use counterfoil_agents::environment::AgentEnvironment;
+use counterfoil_agents::agent::Agent;
+use counterfoil_agents::script_agent::ScriptAgent;
 use counterfoil_contract::text::display_path;
 use counterfoil_engine::{AgentAssignments, StartOptions};
-use counterfoil_flow::Budget;
+use counterfoil_flow::{Budget, Workflow};
 use plan::Plan;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 pub(crate) use plan::FILE;
 
@@ -28,11 +32,17 @@ pub(crate) use plan::FILE;
 const SCRIPT: &str = "demo/script.yaml";
 /// The size limit of a script, and of all demo files of an ejected pack together.
 const MAX_BYTES: usize = 16 << 20;
+/// The least time before each reply with `--ui`. Scripted agents reply at once: the run would be over
+/// before the browser shows its first page. The packs have up to twenty replies, so a run takes half a
+/// minute.
+const PAUSE: Duration = Duration::from_millis(1500);
 
 pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
     if args.pack == "contracts" {
-        if args.keep.is_some() || args.script.is_some() {
-            bail!("`demo contracts` does not run a workflow; --keep and --script are for packs");
+        if args.keep.is_some() || args.script.is_some() || args.dashboard.ui {
+            bail!(
+                "`demo contracts` does not run a workflow; --keep, --script and --ui are for packs"
+            );
         }
         return contracts::run();
     }
@@ -64,20 +74,16 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
     unpack::write_files(&state, &[("script.yaml", &script)])?;
     let script_path = state.join("script.yaml");
 
+    let dashboard = RunDashboard::start(&args.dashboard, "demo", &state, Some(&repo))?;
+
     output::write_stderr(&render::demo::opening(
         &workflow.name,
         &workflow.summary,
         &plan.about,
         output::stderr_line_style(),
     ));
-    let spec = format!("script:{}", script_path.display());
-    let assignments = AgentAssignments::from_specs(
-        &workflow,
-        &BTreeMap::new(),
-        Some(&spec),
-        &AgentEnvironment::default(),
-        &BTreeMap::new(),
-    )?;
+    let pause = if args.dashboard.ui { PAUSE } else { Duration::ZERO };
+    let assignments = scripted_agents(&workflow, &script_path, pause)?;
     let home = pack.source.folder().into_iter().collect();
     let options = StartOptions {
         workflow,
@@ -94,6 +100,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
         format: RunFormat::Human,
         notify: None,
         story: !args.verbose,
+        dashboard: dashboard.as_ref(),
     };
     let report = super::run::start_run(&state, options, &reporting)
         .with_context(|| format!("the demo in {} failed", display_path(&repo)))?;
@@ -109,7 +116,22 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
         expected_outcome: &plan.ends,
         suggestions: &plan.look,
     }));
+    if let Some(dashboard) = &dashboard {
+        dashboard.stay(&report.run, || Ok(false))?;
+    }
     Ok(if as_planned { Exit::Success } else { Exit::from_run(&report) })
+}
+
+/// Assigns the script to all agents, so that its replies are played in one order.
+fn scripted_agents(
+    workflow: &Workflow,
+    script: &Path,
+    pause: Duration,
+) -> Result<AgentAssignments> {
+    let spec = format!("script:{}", script.display());
+    let agent: Arc<dyn Agent> = Arc::new(ScriptAgent::load(script, &[])?.with_pause(pause));
+    let assign = |assigned: AgentAssignments, name| assigned.with(name, &spec, agent.clone());
+    Ok(workflow.agents.keys().map(String::as_str).fold(AgentAssignments::new(), assign))
 }
 
 /// The path that this program was started with, so that printed commands work without an

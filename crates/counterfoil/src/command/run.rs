@@ -6,6 +6,7 @@ mod given;
 pub(crate) use drive::Reporting;
 pub(crate) use given::inputs;
 
+use super::serve::RunDashboard;
 use crate::cli::{ResumeArgs, RunArgs};
 use crate::exit::Exit;
 use crate::report::project_checks;
@@ -37,16 +38,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     if args.strict_claims {
         workflow.require_claims();
     }
-    let reporting = Reporting {
-        location: &args.location,
-        format: args.format,
-        notify: args.notify.as_deref(),
-        story: false,
-    };
     if args.resume_last
         && let Some(run) = unfinished(&state, &workflow.name, args.strict_claims)?
     {
         person::require_outside_of_attempts("run --resume-last")?;
+        let dashboard = RunDashboard::start(&args.dashboard, "run", &state, Some(&repo))?;
+        let reporting = reporting_of(args, dashboard.as_ref());
         return resume_run(&reporting, &run, &args.agents, &Takeup::default());
     }
     let mut given = args.inputs.clone();
@@ -69,6 +66,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         require_held_limits(&workflow, &workflow.budget.with(&budget), &agents)?;
     }
     let home = source.folder().into_iter().chain(args.contracts.iter().cloned()).collect();
+    let dashboard = RunDashboard::start(&args.dashboard, "run", &state, Some(&repo))?;
+    let reporting = reporting_of(args, dashboard.as_ref());
     let options = StartOptions {
         workflow,
         inputs,
@@ -80,6 +79,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
     };
     let report = start_run(&state, options, &reporting)?;
     super::ask::ask_and_resume(&reporting, &report)
+}
+
+/// How and to whom a run is reported that `run` drives.
+fn reporting_of<'a>(args: &'a RunArgs, dashboard: Option<&'a RunDashboard>) -> Reporting<'a> {
+    Reporting {
+        location: &args.location,
+        format: args.format,
+        notify: args.notify.as_deref(),
+        story: false,
+        dashboard,
+    }
 }
 
 /// Refuses a workflow that relies on a check which the project does not have, if a name is misspelt or
@@ -146,11 +156,14 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
         because: args.because.clone(),
         accept_config: args.accept_config,
     };
+    let repo = args.location.repo.as_deref();
+    let dashboard = RunDashboard::start(&args.dashboard, "resume", &state, repo)?;
     let reporting = Reporting {
         location: &args.location,
         format: args.format,
         notify: args.notify.as_deref(),
         story: false,
+        dashboard: dashboard.as_ref(),
     };
     resume_run(&reporting, &args.run, &args.agents, &takeup)
 }

@@ -93,8 +93,13 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
         run
     };
     if args.resume {
-        let reporting =
-            Reporting { location: &args.location, format: args.format, notify: None, story: false };
+        let reporting = Reporting {
+            location: &args.location,
+            format: args.format,
+            notify: None,
+            story: false,
+            dashboard: None,
+        };
         return super::run::resume_run(&reporting, &run, &[], &Takeup::default());
     }
     output::write_stderr(&format!(

@@ -1,7 +1,10 @@
-//! The commands `counterfoil ui` and `counterfoil serve`.
+//! The commands `counterfoil ui` and `counterfoil serve`, and the dashboard beside a run.
 
 mod control;
+mod run_dashboard;
 pub(super) mod token;
+
+pub(crate) use run_dashboard::{RunDashboard, WaitEnd};
 
 use crate::cli::{ServeArgs, StateLocation, UiArgs};
 use crate::exit::Exit;
@@ -9,14 +12,17 @@ use crate::{input, output, person, project, state_folder};
 use anyhow::{Context as _, Result, bail};
 use control::LocalControl;
 use counterfoil_contract::text::display_path;
-use counterfoil_server::{ContractSource, RunControl, Server, ServerOptions, StateFolder};
+use counterfoil_server::{
+    ContractSource, RunControl, Server, ServerOptions, SignInLinks, StateFolder,
+};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use token::Published;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// What both commands have in common.
+/// What all dashboards have in common.
 struct Service {
     states: Vec<PathBuf>,
     address: SocketAddr,
@@ -36,7 +42,11 @@ pub(crate) fn ui(args: &UiArgs) -> Result<Exit> {
         address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), args.port),
         names: Vec::new(),
         token_file: None,
-        control: Some(LocalControl { may_start: false, repo: args.location.repo.clone() }),
+        control: Some(LocalControl {
+            may_start: false,
+            may_resume: true,
+            repo: args.location.repo.clone(),
+        }),
         opens_browser: !args.no_open,
         config_folder: config_folder(args.location.repo.as_deref()),
     })
@@ -62,7 +72,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit> {
         let note = format!("there is no folder {name} yet; its runs are shown when there is one");
         output::write_message("note", &note);
     }
-    let control = LocalControl { may_start: args.allow_start, repo: args.repo.clone() };
+    let control =
+        LocalControl { may_start: args.allow_start, may_resume: true, repo: args.repo.clone() };
     run(Service {
         states,
         address: SocketAddr::new(args.host, args.port),
@@ -82,6 +93,50 @@ fn run(service: Service) -> Result<Exit> {
 }
 
 async fn listen(service: Service) -> Result<Exit> {
+    // A signal that arrives from here on ends the server in good order.
+    let stop = stopped()?;
+    let opens_browser = service.opens_browser;
+    let Listening { server, links, published } = bind(service).await?;
+    let link = links.link(None)?;
+    let mut text =
+        format!("The dashboard is at\n\n  {link}\n\nThe link works once, for ten minutes. ");
+    text += match &published {
+        Some(_) => "Programs on this machine find the token in a file of your own.\n",
+        None => "",
+    };
+    text += "Press Ctrl-C to stop; runs go on.\n";
+    output::write_stderr(&text);
+    if opens_browser {
+        open(&link);
+    }
+    server.serve(stop).await.context("the server failed")?;
+    drop(published);
+    Ok(Exit::Success)
+}
+
+/// A server that listens, and how it is found.
+struct Listening {
+    server: Server,
+    links: Links,
+    /// The file with its token. It is removed when this is dropped.
+    published: Option<Published>,
+}
+
+/// The links to a server.
+struct Links {
+    address: SocketAddr,
+    sign_in: SignInLinks,
+}
+
+impl Links {
+    /// A link that signs a browser in and leads to a run, or to the list of runs. It works once.
+    fn link(&self, run: Option<&str>) -> Result<String> {
+        Ok(format!("http://{}{}", named(self.address), self.sign_in.path(run)?))
+    }
+}
+
+/// Begins to listen, and publishes the token.
+async fn bind(service: Service) -> Result<Listening> {
     let keys = state_folder::keys_folder();
     let mut folders = Vec::new();
     for path in &service.states {
@@ -99,8 +154,6 @@ async fn listen(service: Service) -> Result<Exit> {
         control,
         contracts: Some(contracts(service.config_folder)),
     };
-    // A signal that arrives from here on ends the server in good order.
-    let stop = stopped()?;
     let server = Server::bind(options).await.with_context(|| {
         format!("the server cannot listen at {}; choose another port with --port", service.address)
     })?;
@@ -109,21 +162,8 @@ async fn listen(service: Service) -> Result<Exit> {
         Some(_) => None,
         None => token::publish(address, &token)?,
     };
-    let link = format!("http://{}{}", named(address), server.sign_in_path()?);
-    let mut text =
-        format!("The dashboard is at\n\n  {link}\n\nThe link works once, for ten minutes. ");
-    text += match &published {
-        Some(_) => "Programs on this machine find the token in a file of your own.\n",
-        None => "",
-    };
-    text += "Press Ctrl-C to stop; runs go on.\n";
-    output::write_stderr(&text);
-    if service.opens_browser {
-        open(&link);
-    }
-    server.serve(stop).await.context("the server failed")?;
-    drop(published);
-    Ok(Exit::Success)
+    let links = Links { address, sign_in: server.sign_in_links() };
+    Ok(Listening { server, links, published })
 }
 
 /// The folder with the configuration of a repository, if there is one.

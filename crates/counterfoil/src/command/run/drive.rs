@@ -1,6 +1,7 @@
 //! Drives a run with progress output and signals, and reports how it ended.
 
 use crate::cli::{RunFormat, StateLocation};
+use crate::command::serve::RunDashboard;
 use crate::exit::Exit;
 use crate::notify::Notifier;
 use crate::progress::{self, ProgressSink};
@@ -27,6 +28,8 @@ pub(crate) struct Reporting<'a> {
     pub(crate) notify: Option<&'a str>,
     /// Whether only the lines that matter are printed, when it is over.
     pub(crate) story: bool,
+    /// The dashboard that shows the run while it is driven.
+    pub(crate) dashboard: Option<&'a RunDashboard>,
 }
 
 /// What is said if the collector of spans cannot be reached.
@@ -64,7 +67,10 @@ where
             progress.on_past_event(&event);
         })?;
     }
-    let mut observers = vec![progress.observer()];
+    // The dashboard is the first to be told: its line comes before the live status lines.
+    let mut observers: Vec<Arc<dyn RunObserver>> =
+        reporting.dashboard.map(RunDashboard::observer).into_iter().collect();
+    observers.push(progress.observer());
     let notifier = reporting.notify.map(Notifier::new);
     observers.extend(notifier.clone().map(|notifier| notifier as Arc<dyn RunObserver>));
     #[cfg(feature = "opentelemetry")]

@@ -28,6 +28,8 @@ const MAX_OUTPUT: u64 = 4000;
 pub(super) struct LocalControl {
     /// Whether clients may start runs.
     pub(super) may_start: bool,
+    /// Whether clients may resume runs, in processes that this one starts.
+    pub(super) may_resume: bool,
     /// The repository in which runs are started.
     pub(super) repo: Option<PathBuf>,
 }
@@ -71,6 +73,13 @@ impl RunControl for LocalControl {
         run: &str,
         request: &ResumeRequest,
     ) -> Result<String, ControlError> {
+        if !self.may_resume {
+            // A process that drives runs would start it, so it would count as started by a run.
+            return Err(ControlError::NotAllowed(format!(
+                "this dashboard belongs to the process of a run and resumes no run; use \
+                 `counterfoil resume {run}`, or the dashboard of `counterfoil ui`"
+            )));
+        }
         let mut arguments = vec!["resume".to_owned(), run.to_owned()];
         let options = [
             ("--because", &request.because),

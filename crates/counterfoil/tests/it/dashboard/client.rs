@@ -8,8 +8,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
 
-/// What a server prints last when it begins to serve.
-pub(crate) const READY: &str = "Press Ctrl-C to stop";
+/// What a server prints behind its link when it serves.
+pub(crate) const READY: &str = "link works once";
 
 /// A server that runs. It is killed when the value is dropped.
 pub(crate) struct TestServer {
@@ -139,6 +139,11 @@ impl TestServer {
     /// Sends a signal, and waits until the server has ended.
     pub(crate) fn end(self, signal: &str) -> CommandOutput {
         self.command.signal(signal);
+        self.wait()
+    }
+
+    /// Waits until the command has ended by itself.
+    pub(crate) fn wait(self) -> CommandOutput {
         self.command.wait()
     }
 }
