@@ -4,6 +4,7 @@
 //! One process serves one attempt: repairs are further prompts in the same conversation. The result
 //! comes through our MCP server, which is attached to the conversation.
 
+mod calls;
 mod conversation;
 mod failure;
 mod incoming;
@@ -13,6 +14,8 @@ mod process;
 mod session;
 mod turn;
 mod usage;
+
+pub(crate) use calls::call_events;
 
 use crate::agent::{Agent, Measure, Session, Task};
 use crate::config::{Channel, Settings};

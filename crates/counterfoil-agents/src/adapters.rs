@@ -2,6 +2,7 @@
 //! what its events mean. To add a program, add a module here, implement [`Adapter`] and extend
 //! [`adapters`].
 
+pub mod call_events;
 mod claude;
 mod codex;
 pub(crate) mod common;
@@ -9,6 +10,7 @@ mod gemini;
 pub mod home_overlay;
 pub mod record;
 
+use call_events::CallEvent;
 use counterfoil_contract::render::prompt::Delivery;
 use counterfoil_contract::render::vendor::Target;
 use counterfoil_flow::{Access, AttemptOutcome, Usage};
@@ -91,6 +93,12 @@ pub trait Adapter: Send + Sync {
 
     /// A new parser for the events of one reply.
     fn parser(&self) -> Box<dyn StreamParser>;
+
+    /// What an event tells of tool calls. None if it is none of the program's events.
+    fn call_events(&self, object: &[u8]) -> Option<Vec<CallEvent>> {
+        let _ = object;
+        None
+    }
 
     /// The files in which the program records a conversation while it goes on, as far as they are
     /// there.

@@ -24,5 +24,6 @@ pub mod spec;
 mod stderr_end;
 pub mod submissions;
 mod termination;
+pub mod tool_calls;
 pub mod trace_context;
 pub mod transcript;

@@ -235,6 +235,35 @@ impl TranscriptStore {
         Ok(bytes)
     }
 
+    /// The first reference that a transcript with this name can have, without its number.
+    pub fn reference(run: &str, name: &str) -> String {
+        format!("{FOLDER}/{run}/{}", safe_file_name(name))
+    }
+
+    /// The transcript with this name that is being written, and its size: the only one that is not
+    /// finished. Other names can lead to the same file name. None if it is not clear which one it is.
+    pub fn unfinished(
+        &self,
+        run: &str,
+        name: &str,
+        is_finished: &dyn Fn(&str) -> bool,
+    ) -> Option<(String, u64)> {
+        let first = Self::reference(run, name);
+        self.folder(run).ok()?;
+        let mut found = None;
+        for number in 1..=MAX_SAME_NAME {
+            let reference = if number == 1 { first.clone() } else { format!("{first}-{number}") };
+            let Ok(file) = self.state.join(&reference).symlink_metadata() else { break };
+            if file.is_file() && !is_finished(&reference) {
+                if found.is_some() {
+                    return None;
+                }
+                found = Some((reference, file.len()));
+            }
+        }
+        found
+    }
+
     /// The folder of a run's transcripts.
     fn folder(&self, run: &str) -> Result<PathBuf> {
         let is_safe = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);

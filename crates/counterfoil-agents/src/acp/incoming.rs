@@ -259,6 +259,11 @@ pub(super) enum Update {
     Other,
 }
 
+/// The session of an update, by the parameters of `session/update`.
+pub(super) fn session_of(params: Option<&RawValue>) -> Option<String> {
+    serde_json::from_str::<SessionUpdate<'_>>(params?.get()).ok()?.session_id
+}
+
 impl Update {
     /// Reads the parameters of `session/update`, with the `_meta` of the update. What is told of
     /// another session than `own`, such as that of a subagent, counts as something else.

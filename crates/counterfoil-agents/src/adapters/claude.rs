@@ -1,11 +1,13 @@
 //! Claude Code: how it is called. [`parser`] reads its events.
 
+mod calls;
 mod events;
 mod failure;
 mod parser;
 mod record;
 mod usage;
 
+use super::call_events::CallEvent;
 use super::record::{RecordParser, RecordPlace};
 use super::{Adapter, Call, Conversation, PromptRequest, Server, StreamParser};
 use counterfoil_contract::render::prompt::Delivery;
@@ -206,6 +208,10 @@ impl Adapter for Claude {
 
     fn parser(&self) -> Box<dyn StreamParser> {
         Box::<parser::ClaudeParser>::default()
+    }
+
+    fn call_events(&self, object: &[u8]) -> Option<Vec<CallEvent>> {
+        calls::call_events(object)
     }
 
     fn record_files(&self, place: &RecordPlace<'_>) -> Vec<PathBuf> {

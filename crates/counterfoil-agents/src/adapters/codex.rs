@@ -1,11 +1,13 @@
 //! Codex: how `codex exec` is called for one prompt. [`parser`] reads its events.
 
+mod calls;
 mod config_files;
 mod error_text;
 mod parser;
 mod record;
 mod tools;
 
+use super::call_events::CallEvent;
 use super::record::{RecordParser, RecordPlace};
 use super::{Adapter, Call, Conversation, PromptRequest, Server, StreamParser};
 use counterfoil_contract::render::prompt::Delivery;
@@ -133,6 +135,10 @@ impl Adapter for Codex {
 
     fn parser(&self) -> Box<dyn StreamParser> {
         Box::new(parser::CodexParser::new(error_text::zone()))
+    }
+
+    fn call_events(&self, object: &[u8]) -> Option<Vec<CallEvent>> {
+        calls::call_events(object)
     }
 
     fn record_files(&self, place: &RecordPlace<'_>) -> Vec<PathBuf> {

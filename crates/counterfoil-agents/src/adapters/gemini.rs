@@ -4,10 +4,12 @@
 //! root. We must not change the first two, and most users cannot change the third. So it gets a
 //! home overlay in the scratch folder.
 
+mod calls;
 mod failure;
 mod parser;
 mod record;
 
+use super::call_events::CallEvent;
 use super::home_overlay::{HomeOverlay, SettingsEdit};
 use super::record::{RecordParser, RecordPlace};
 use super::{Adapter, Call, Conversation, PromptRequest, Server, StreamParser};
@@ -140,6 +142,10 @@ impl Adapter for Gemini {
 
     fn parser(&self) -> Box<dyn StreamParser> {
         Box::new(parser::GeminiParser::default())
+    }
+
+    fn call_events(&self, object: &[u8]) -> Option<Vec<CallEvent>> {
+        calls::call_events(object)
     }
 
     fn record_files(&self, place: &RecordPlace<'_>) -> Vec<PathBuf> {

@@ -77,6 +77,7 @@ pub(super) struct MessageEvent {
     pub(super) message: Field<Message>,
     /// For a message of a subagent, the tool call that started it.
     pub(super) parent_tool_use_id: Field<String>,
+    pub(super) timestamp: Field<String>,
 }
 
 /// The message of an `assistant` or `user` event.

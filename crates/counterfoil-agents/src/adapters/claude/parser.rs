@@ -407,15 +407,19 @@ fn push(list: &mut VecDeque<(String, String)>, entry: (String, String)) {
 
 /// A tool call as text: the name and the main argument.
 fn describe_call(name: &str, input: &Value) -> String {
-    let argument =
-        ["command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"]
-            .iter()
-            .find_map(|key| input.get(key)?.as_str());
+    let argument = main_argument(input);
     let name = truncate(name, 80);
     match argument {
         Some(argument) => format!("{name} ({})", truncate(argument, 80)),
         None => name,
     }
+}
+
+/// The most descriptive argument of a tool call.
+pub(super) fn main_argument(input: &Value) -> Option<&str> {
+    ["command", "file_path", "notebook_path", "path", "pattern", "url", "query", "description"]
+        .iter()
+        .find_map(|key| input.get(key)?.as_str())
 }
 
 /// The first sentence of a text.

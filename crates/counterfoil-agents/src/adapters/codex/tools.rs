@@ -33,7 +33,7 @@ impl Command {
     }
 
     /// The command without the shell that runs it.
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let short = &self.command[..self.command.floor_char_boundary(4096)];
         match shlex::split(short).as_deref() {
             Some([_, flag, line]) if flag.starts_with('-') && flag.ends_with('c') => line.clone(),
@@ -70,7 +70,12 @@ pub(super) enum Failed {
 impl ServerCall {
     /// The activity line.
     pub(super) fn activity(&self) -> Option<String> {
-        activity_line(&format!("{}.{}", self.server, self.tool))
+        activity_line(&self.name())
+    }
+
+    /// The name of the tool with that of its server.
+    pub(super) fn name(&self) -> String {
+        format!("{}.{}", self.server, self.tool)
     }
 
     /// How the call failed, if it did.
@@ -110,12 +115,17 @@ struct Change {
 impl Edit {
     /// The activity line.
     pub(super) fn activity(&self) -> Option<String> {
+        self.target().map(|target| format!("edits {target}"))
+    }
+
+    /// The files: the first one, and the number of the others.
+    pub(super) fn target(&self) -> Option<String> {
         let first = self.changes.first()?;
         let more = match self.changes.len() - 1 {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        activity_line(&first.path).map(|path| format!("edits {path}{more}"))
+        activity_line(&first.path).map(|path| format!("{path}{more}"))
     }
 
     /// Why the edit was denied, if it was.
@@ -135,7 +145,12 @@ pub(super) struct Search {
 impl Search {
     /// The activity line.
     pub(super) fn activity(&self) -> Option<String> {
-        activity_line(&self.query).map(|query| format!("searches for {query}"))
+        self.target().map(|query| format!("searches for {query}"))
+    }
+
+    /// What is searched for.
+    pub(super) fn target(&self) -> Option<String> {
+        activity_line(&self.query)
     }
 }
 

@@ -15,9 +15,9 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The type of an event.
 #[derive(Deserialize)]
-struct Tag {
+pub(super) struct Tag {
     #[serde(rename = "type")]
-    kind: String,
+    pub(super) kind: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -37,31 +37,40 @@ struct Message {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ToolUse {
+pub(super) struct ToolUse {
     #[serde(rename = "tool_name")]
-    name: String,
+    pub(super) name: String,
     #[serde(rename = "tool_id")]
-    id: Field<String>,
+    pub(super) id: Field<String>,
     /// Any JSON, as the model wrote it.
-    parameters: Value,
+    pub(super) parameters: Value,
+    pub(super) timestamp: Field<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ToolResult {
+pub(super) struct ToolResult {
     #[serde(rename = "tool_id")]
-    id: Field<String>,
-    error: Field<ErrorDetails>,
+    pub(super) id: Field<String>,
+    pub(super) error: Field<ErrorDetails>,
+    pub(super) timestamp: Field<String>,
 }
 
 /// An error or a warning.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ErrorDetails {
+pub(super) struct ErrorDetails {
     severity: Field<String>,
     #[serde(rename = "type")]
     kind: Field<String>,
     message: String,
+}
+
+impl ErrorDetails {
+    /// Whether a policy forbids the call.
+    pub(super) fn is_policy_violation(&self) -> bool {
+        self.kind.get().is_some_and(|kind| kind == POLICY_VIOLATION)
+    }
 }
 
 /// The final event. Only its status is required.
@@ -255,7 +264,7 @@ impl GeminiParser {
             .unwrap_or_default();
         let restricted = EDIT_TOOLS.contains(&&*tool) || tool == SHELL_TOOL;
         let denied = match &*kind {
-            "policy_violation" => true,
+            POLICY_VIOLATION => true,
             // A tool that the mode or a policy forbids is not registered.
             "tool_not_registered" => restricted,
             _ => restricted && DENIALS.iter().any(|denial| error.message.contains(denial)),
@@ -356,12 +365,15 @@ fn warning(message: &str) -> String {
     format!("it reports: {}", truncate(message, 240))
 }
 
+/// The kind of error of a call that a policy forbids.
+const POLICY_VIOLATION: &str = "policy_violation";
+
 /// The messages of tools for denied actions.
 const DENIALS: [&str; 4] =
     ["Path not in workspace", "Access denied", "denied by policy", "requires user confirmation"];
 
 /// The most descriptive argument of a tool call.
-fn main_argument(parameters: &Value) -> Option<&str> {
+pub(super) fn main_argument(parameters: &Value) -> Option<&str> {
     [
         "command",
         "file_path",
