@@ -11,6 +11,7 @@ pub mod config;
 mod driver;
 mod engine;
 mod error;
+mod files_diff;
 mod fs_files;
 pub mod journal;
 pub mod ledger;
@@ -21,6 +22,7 @@ mod run_inputs;
 mod run_replica;
 mod run_report;
 mod state_progress;
+mod transcript_calls;
 mod transcript_reader;
 pub mod trouble;
 mod unheld_limits;
@@ -31,10 +33,12 @@ pub use engine::{
     CancelOutcome, CreatedRun, Engine, ResumeOptions, RunView, StartOptions, StopSignal,
 };
 pub use error::{Error, InputError};
+pub use files_diff::{DiffBody, DiffLimits, FileDiff, FilesDiff};
 pub use fs_files::FsFiles;
 pub use observer::{NoopObserver, Observers, RunObserver};
 pub use run_replica::RunReplica;
 pub use run_report::{Attempt, Question, Reopening, RunReport, Step};
 pub use state_progress::{StateKey, StateProgress};
+pub use transcript_calls::{CallOutcome, GrowingTranscript, ToolCall, TranscriptCalls};
 pub use transcript_reader::{TranscriptError, TranscriptReader, prompt_locations};
 pub use unheld_limits::unheld_limits;

@@ -116,22 +116,32 @@ impl TranscriptReader {
         found.unwrap_or(Err(TranscriptError::NotKept))
     }
 
-    fn read_file(&self, path: &str) -> Result<Vec<u8>, TranscriptError> {
+    /// Opens a file of the state folder.
+    pub(crate) fn open(&self, path: &str) -> Result<File, TranscriptError> {
         if !is_strictly_inside(Path::new(path)) {
             return Err(TranscriptError::Outside { path: path.to_owned() });
         }
+        open_without_links(&self.state, Path::new(path)).map_err(|error| failed(path, &error))
+    }
+
+    fn read_file(&self, path: &str) -> Result<Vec<u8>, TranscriptError> {
         let mut bytes = Vec::new();
-        open_without_links(&self.state, Path::new(path))
-            .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-            .map_err(|error| match error.kind() {
-                ErrorKind::NotFound => TranscriptError::Missing { path: path.to_owned() },
-                _ => TranscriptError::Unreadable { path: path.to_owned(), why: error.to_string() },
-            })?;
+        let file = self.open(path)?;
+        file.take(MAX_FILE_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| failed(path, &error))?;
         if bytes.len() as u64 > MAX_FILE_BYTES {
             let why = format!("it is larger than {MAX_FILE_BYTES} bytes");
             return Err(TranscriptError::Unreadable { path: path.to_owned(), why });
         }
         Ok(bytes)
+    }
+}
+
+fn failed(path: &str, error: &io::Error) -> TranscriptError {
+    match error.kind() {
+        ErrorKind::NotFound => TranscriptError::Missing { path: path.to_owned() },
+        _ => TranscriptError::Unreadable { path: path.to_owned(), why: error.to_string() },
     }
 }
 

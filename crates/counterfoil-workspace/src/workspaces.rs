@@ -36,8 +36,9 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
-pub use steps::{ChangedContent, ReadBefore, StepChanges};
+pub use steps::{ReadBefore, RecordedChanges, RecordedFile, StepChanges};
 
 /// The workspaces of one repository, stored in one state folder.
 #[derive(Clone)]
@@ -395,13 +396,14 @@ impl Workspaces {
         steps::record(self, run, id, changes)
     }
 
-    /// What a merge or a step changed, with the contents of the files. `None` if it is not recorded.
-    pub fn changed_contents(
-        &self,
-        run: &str,
-        id: &str,
-    ) -> Result<Option<Vec<ChangedContent>>, Error> {
-        steps::contents(self, run, id)
+    /// What a merge or a step changed. `None` if it is not recorded.
+    pub fn recorded_changes(&self, run: &str, id: &str) -> Result<Option<RecordedChanges>, Error> {
+        steps::recorded(self, run, id)
+    }
+
+    /// When a record of a run was added or removed last; `None` if it has none.
+    pub fn recorded_at(&self, run: &str) -> Option<SystemTime> {
+        steps::recorded_at(self, run)
     }
 
     /// The merges and the recorded steps of a run, oldest first.

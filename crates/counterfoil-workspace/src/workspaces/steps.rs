@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The most files whose contents are recorded for a step.
 const MAX_FILES: usize = 10_000;
@@ -19,15 +20,47 @@ const MAX_BYTES: u64 = 256 << 20;
 /// The number of files whose contents are in memory at a time.
 const AT_A_TIME: usize = 64;
 
-/// A file that a merge or a step changed, with its contents.
+/// What a merge or a step changed. The contents of the files are read one by one.
+#[derive(Debug)]
+pub struct RecordedChanges {
+    plan: Plan,
+    before: (File, PathBuf),
+    after: (File, PathBuf),
+}
+
+/// A file that a merge or a step changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangedContent {
+pub struct RecordedFile {
     /// The path, relative to the repository folder.
     pub path: String,
-    /// The bytes before; `None` if it did not exist.
-    pub before: Option<Vec<u8>>,
-    /// The bytes afterwards; `None` if it does not exist any more.
-    pub after: Option<Vec<u8>>,
+    /// Its size before, in bytes; `None` if it did not exist.
+    pub before: Option<u64>,
+    /// Its size afterwards; `None` if it does not exist any more.
+    pub after: Option<u64>,
+}
+
+impl RecordedChanges {
+    /// The files that were changed.
+    pub fn files(&self) -> impl Iterator<Item = RecordedFile> {
+        let size = |image: &Option<Image>| image.as_ref().map(|image| image.content.size);
+        self.plan.changes.iter().map(move |change| RecordedFile {
+            path: self.plan.display_path(&change.path.0),
+            before: size(&change.before),
+            after: size(&change.after),
+        })
+    }
+
+    /// The bytes of a file before, by its place in [`Self::files`].
+    pub fn read_before(&mut self, place: usize) -> Result<Option<Vec<u8>>, Error> {
+        let change = self.plan.changes.get(place);
+        read_image(&mut self.before, change.and_then(|change| change.before.as_ref()))
+    }
+
+    /// The bytes of a file afterwards, by its place in [`Self::files`].
+    pub fn read_after(&mut self, place: usize) -> Result<Option<Vec<u8>>, Error> {
+        let change = self.plan.changes.get(place);
+        read_image(&mut self.after, change.and_then(|change| change.after.as_ref()))
+    }
 }
 
 /// Reads files as they were before a step: `None` for one that did not exist, an error if that is
@@ -83,32 +116,30 @@ pub(super) fn record(
     draft.finish_done(workspaces, &paths, Target { top: step.top, prefix }, is_new, left_out)
 }
 
-pub(super) fn contents(
+pub(super) fn recorded(
     workspaces: &Workspaces,
     run: &str,
     id: &str,
-) -> Result<Option<Vec<ChangedContent>>, Error> {
-    let plans = plan::all(&workspaces.state.join("undo").join(run_name(run)));
+) -> Result<Option<RecordedChanges>, Error> {
+    let plans = plan::all(&folder_of(workspaces, run));
     let Some((folder, plan)) = plans.into_iter().rev().find(|(_, plan)| plan.id == id) else {
         return Ok(None);
     };
-    read_contents(&folder, &plan).map(Some)
-}
-
-fn read_contents(folder: &Path, plan: &Plan) -> Result<Vec<ChangedContent>, Error> {
     let open = |name: &str| {
         let path = folder.join(name);
         File::open(&path).map(|file| (file, path.clone())).map_err(at("open", &path))
     };
-    let (mut before, mut after) = (open("before")?, open("after")?);
-    let content = |change: &plan::Change| {
-        Ok(ChangedContent {
-            path: plan.display_path(&change.path.0),
-            before: read_image(&mut before, change.before.as_ref())?,
-            after: read_image(&mut after, change.after.as_ref())?,
-        })
-    };
-    plan.changes.iter().map(content).collect()
+    Ok(Some(RecordedChanges { before: open("before")?, after: open("after")?, plan }))
+}
+
+/// When a record of a run was added or removed last; `None` if it has none.
+pub(super) fn recorded_at(workspaces: &Workspaces, run: &str) -> Option<SystemTime> {
+    folder_of(workspaces, run).metadata().and_then(|folder| folder.modified()).ok()
+}
+
+/// The folder with the records of a run.
+fn folder_of(workspaces: &Workspaces, run: &str) -> PathBuf {
+    workspaces.state.join("undo").join(run_name(run))
 }
 
 /// The bytes of an image in a file of saved contents.

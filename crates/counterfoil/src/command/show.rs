@@ -6,17 +6,14 @@ use crate::exit::Exit;
 use crate::report::step::StepDiff;
 use crate::{output, render};
 use anyhow::{Context as _, Result, anyhow, bail};
-use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::pluralize;
 use counterfoil_engine::TranscriptReader;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::lists::{ClaimList, EventLine};
 use counterfoil_engine::trouble::{TroubleReport, all_trouble};
-use counterfoil_engine::{Attempt, Engine, RunReport};
+use counterfoil_engine::{Attempt, DiffLimits, Engine, RunReport};
 use counterfoil_flow::{Event, RunState, Workflow};
-use counterfoil_workspace::workspaces::ChangedContent;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -252,30 +249,6 @@ fn is_of(entry: &Entry, step: &StepOfRun<'_>) -> bool {
     entry.path.join("/") == step.path && entry.visit == step.visit
 }
 
-/// What a step changed in the files: in the repository itself, or in a worktree that was merged. An
-/// attempt includes what the earlier ones of the same visit changed. `None` if it is not recorded.
-fn changes_of(
-    engine: &Engine,
-    report: &RunReport,
-    step: &StepOfRun<'_>,
-) -> Result<Option<Vec<ChangedContent>>> {
-    let workspaces = engine.workspaces(Path::new("."));
-    let mut all: Option<BTreeMap<String, ChangedContent>> = None;
-    for attempt in &step.attempts {
-        let id = format!("{}#{}", attempt.path.join("/"), attempt.n);
-        let Some(changes) = workspaces.changed_contents(&report.run, &id)? else { continue };
-        let all = all.get_or_insert_default();
-        for change in changes {
-            match all.get_mut(&change.path) {
-                // Each attempt began where the one before ended.
-                Some(earlier) => earlier.after = change.after,
-                None => drop(all.insert(change.path.clone(), change)),
-            }
-        }
-    }
-    Ok(all.map(|all| all.into_values().filter(|change| change.before != change.after).collect()))
-}
-
 fn unrecorded(step: &StepOfRun<'_>) -> String {
     let changed = step.attempts.iter().filter_map(|attempt| attempt.changed.as_ref());
     if changed.map(|changed| changed.total).sum::<u64>() == 0 {
@@ -295,14 +268,15 @@ fn show_step(engine: &Engine, report: &RunReport, step: &str, args: &ShowArgs) -
     let files = TranscriptReader::new(engine.journal().folder());
     let unknown = |what: &str| anyhow!("there is no {what} of {}, visit {}", step.path, step.visit);
     if args.diff {
-        let changes = changes_of(engine, report, &step)?;
-        let Some(changes) = changes else { bail!("{}", unrecorded(&step)) };
+        // An attempt includes what the earlier ones of the same visit changed.
+        let id = |attempt: &&Attempt| format!("{}#{}", attempt.path.join("/"), attempt.n);
+        let attempts: Vec<String> = step.attempts.iter().map(id).collect();
+        let diff = engine.files_diff(&report.run, &attempts, &DiffLimits::NONE)?;
+        let Some(diff) = diff else { bail!("{}", unrecorded(&step)) };
         let style = output::stdout_line_style();
         match args.format {
-            ListFormat::Json => output::write_json(&StepDiff {
-                diff: render::diff::unified(&changes, Style::default()),
-            })?,
-            ListFormat::Human => output::write_stdout(&render::diff::unified(&changes, style))?,
+            ListFormat::Json => output::write_json(&StepDiff { diff: diff.unified() })?,
+            ListFormat::Human => output::write_stdout(&render::diff::unified(&diff, style))?,
         }
         return Ok(Exit::Success);
     }

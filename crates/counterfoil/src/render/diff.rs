@@ -2,40 +2,20 @@
 
 use super::color::Color;
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_contract::text::escape_control;
-use counterfoil_workspace::workspaces::ChangedContent;
-use similar::TextDiff;
-use std::fmt::Write;
-use std::time::Duration;
-
-/// After this time, what is left of a file is shown as replaced.
-const PATIENCE: Duration = Duration::from_secs(2);
+use counterfoil_engine::{DiffBody, FileDiff, FilesDiff};
 
 /// The differences between the contents of each file, as `patch` reads them.
-pub(crate) fn unified(changes: &[ChangedContent], style: Style) -> String {
-    changes.iter().map(|change| file(change, style)).collect()
+pub(crate) fn unified(diff: &FilesDiff, style: Style) -> String {
+    diff.files.iter().map(|file| painted(file, style)).collect()
 }
 
-fn file(change: &ChangedContent, style: Style) -> String {
-    // A line break in a name would begin a line of its own.
-    let path = escape_control(&change.path);
-    let name = |side: &str, bytes: &Option<Vec<u8>>| match bytes {
-        Some(_) => format!("{side}/{path}"),
-        None => "/dev/null".to_owned(),
-    };
-    let (old, new) = (name("a", &change.before), name("b", &change.after));
-    let texts = [&change.before, &change.after].map(|bytes| text(bytes.as_deref().unwrap_or(b"")));
-    let [Some(before), Some(after)] = texts else {
-        return format!("Binary files {old} and {new} differ\n");
-    };
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
-    let unified = diff.unified_diff().header(&old, &new).to_string();
-    if unified.is_empty() {
-        // Only the mode or the kind of the file is another.
-        return format!("--- {old}\n+++ {new}\n");
+fn painted(file: &FileDiff, style: Style) -> String {
+    let unified = file.unified();
+    // Without lines that differ, there is nothing to tell apart by colours.
+    if !matches!(&file.body, DiffBody::Text { hunks, .. } if !hunks.is_empty()) {
+        return unified;
     }
-    let mut out = String::new();
-    for line in unified.split_inclusive('\n') {
+    let paint = |line: &str| {
         let (line, end) = line.split_at(line.trim_end_matches('\n').len());
         let color = match line.as_bytes().first() {
             Some(b'+') => Some(Color::Green),
@@ -43,48 +23,7 @@ fn file(change: &ChangedContent, style: Style) -> String {
             Some(b'@') => Some(Color::Cyan),
             _ => None,
         };
-        let painted = color.map_or_else(|| line.to_owned(), |color| color.paint(line, style));
-        let _ = write!(out, "{painted}{end}");
-    }
-    out
-}
-
-/// The bytes as text, unless they are not.
-fn text(bytes: &[u8]) -> Option<&str> {
-    std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn change(before: Option<&[u8]>, after: Option<&[u8]>) -> String {
-        let change = ChangedContent {
-            path: "src/a.rs".to_owned(),
-            before: before.map(<[u8]>::to_vec),
-            after: after.map(<[u8]>::to_vec),
-        };
-        unified(&[change], Style::default())
-    }
-
-    #[test]
-    fn created_changed_deleted_and_binary_files() {
-        assert_eq!(
-            change(Some(b"one\ntwo\n"), Some(b"one\nthree\n")),
-            "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"
-        );
-        assert_eq!(
-            change(None, Some(b"one\n")),
-            "--- /dev/null\n+++ b/src/a.rs\n@@ -0,0 +1 @@\n+one\n"
-        );
-        assert_eq!(
-            change(Some(b"one\n"), None),
-            "--- a/src/a.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"
-        );
-        assert_eq!(
-            change(Some(b"\xff\0"), Some(b"one\n")),
-            "Binary files a/src/a.rs and b/src/a.rs differ\n"
-        );
-        assert_eq!(change(Some(b"one"), Some(b"one")), "--- a/src/a.rs\n+++ b/src/a.rs\n");
-    }
+        color.map_or_else(|| line.to_owned(), |color| color.paint(line, style)) + end
+    };
+    unified.split_inclusive('\n').map(paint).collect()
 }

@@ -1,0 +1,231 @@
+//! What attempts changed in the files, as differences between texts. The contents come from the
+//! records of the state folder. Neither git nor anything that the repository configures is run.
+
+use crate::engine::Engine;
+use counterfoil_contract::text::escape_control;
+use counterfoil_workspace::workspaces::{Error, RecordedChanges};
+use similar::{ChangeTag, TextDiff};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+/// How much is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiffLimits {
+    /// The most files.
+    pub files: usize,
+    /// The most bytes of a file, before and afterwards together.
+    pub file_bytes: u64,
+    /// The most bytes of all files.
+    pub bytes: u64,
+    /// After this time, what is left of a file is shown as replaced.
+    pub patience: Duration,
+}
+
+impl DiffLimits {
+    /// Everything is compared.
+    pub const NONE: Self = Self {
+        files: usize::MAX,
+        file_bytes: u64::MAX,
+        bytes: u64::MAX,
+        patience: Duration::from_secs(2),
+    };
+}
+
+/// The files that attempts changed, with their differences.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FilesDiff {
+    /// The files by path.
+    pub files: Vec<FileDiff>,
+    /// The number of files beyond the limit, which are not listed.
+    pub left_out: usize,
+}
+
+/// The difference of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDiff {
+    /// The path, relative to the repository folder.
+    pub path: String,
+    /// Whether it existed before.
+    pub existed: bool,
+    /// Whether it exists afterwards.
+    pub exists: bool,
+    /// What differs.
+    pub body: DiffBody,
+}
+
+/// What differs in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DiffBody {
+    /// Lines.
+    Text {
+        /// The number of new lines.
+        added: usize,
+        /// The number of lines that are gone.
+        removed: usize,
+        /// The unified difference without its header.
+        hunks: String,
+    },
+    /// Bytes that are no text.
+    Binary,
+    /// More than is compared.
+    TooLarge {
+        /// The bytes before and afterwards.
+        bytes: u64,
+    },
+}
+
+/// A state of a file: in which record, and in which place of it.
+type Place = (usize, usize);
+
+impl Engine {
+    /// What attempts of a run changed in the files, in the repository itself or in a worktree that was
+    /// merged. Each attempt begins where the one before ended. `None` if it is not recorded.
+    ///
+    /// # Errors
+    ///
+    /// A record cannot be read.
+    pub fn files_diff(
+        &self,
+        run: &str,
+        attempts: &[String],
+        limits: &DiffLimits,
+    ) -> Result<Option<FilesDiff>, Error> {
+        let workspaces = self.workspaces(Path::new("."));
+        let mut records = Vec::new();
+        for attempt in attempts {
+            records.extend(workspaces.recorded_changes(run, attempt)?);
+        }
+        if records.is_empty() { Ok(None) } else { compare(&mut records, limits).map(Some) }
+    }
+
+    /// When what is recorded of a run's changes was added to or removed from last.
+    pub fn changes_recorded_at(&self, run: &str) -> Option<SystemTime> {
+        self.workspaces(Path::new(".")).recorded_at(run)
+    }
+}
+
+fn compare(records: &mut [RecordedChanges], limits: &DiffLimits) -> Result<FilesDiff, Error> {
+    let mut all: BTreeMap<String, (Place, Place, u64)> = BTreeMap::new();
+    for (record, changes) in records.iter().enumerate() {
+        for (place, file) in changes.files().enumerate() {
+            let (before, after) = (file.before.unwrap_or(0), file.after.unwrap_or(0));
+            let known = all.entry(file.path).or_insert(((record, place), (record, place), before));
+            known.1 = (record, place);
+            known.2 = known.2.saturating_add(after);
+        }
+    }
+    let mut diff = FilesDiff::default();
+    let mut left = limits.bytes;
+    for (path, (first, last, bytes)) in all {
+        if diff.files.len() >= limits.files {
+            diff.left_out += 1;
+            continue;
+        }
+        if bytes > limits.file_bytes || bytes > left {
+            let body = DiffBody::TooLarge { bytes };
+            diff.files.push(FileDiff { path, existed: true, exists: true, body });
+            continue;
+        }
+        left -= bytes;
+        let before = records[first.0].read_before(first.1)?;
+        let after = records[last.0].read_after(last.1)?;
+        if before != after {
+            diff.files.push(file_diff(path, before.as_deref(), after.as_deref(), limits.patience));
+        }
+    }
+    Ok(diff)
+}
+
+fn file_diff(
+    path: String,
+    before: Option<&[u8]>,
+    after: Option<&[u8]>,
+    patience: Duration,
+) -> FileDiff {
+    let body = match (text(before.unwrap_or_default()), text(after.unwrap_or_default())) {
+        (Some(before), Some(after)) => {
+            let diff = TextDiff::configure().timeout(patience).diff_lines(before, after);
+            let count = |tag: ChangeTag| {
+                diff.iter_all_changes().filter(|change| change.tag() == tag).count()
+            };
+            DiffBody::Text {
+                added: count(ChangeTag::Insert),
+                removed: count(ChangeTag::Delete),
+                hunks: diff.unified_diff().to_string(),
+            }
+        }
+        _ => DiffBody::Binary,
+    };
+    FileDiff { path, existed: before.is_some(), exists: after.is_some(), body }
+}
+
+/// The bytes as text, unless they are not.
+fn text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+}
+
+impl FilesDiff {
+    /// All differences, as `patch` reads them.
+    pub fn unified(&self) -> String {
+        self.files.iter().map(FileDiff::unified).collect()
+    }
+}
+
+impl FileDiff {
+    /// The difference, as `patch` reads it.
+    pub fn unified(&self) -> String {
+        // A line break in a name would begin a line of its own.
+        let path = escape_control(&self.path);
+        let name = |side: &str, exists: bool| {
+            if exists { format!("{side}/{path}") } else { "/dev/null".to_owned() }
+        };
+        let (old, new) = (name("a", self.existed), name("b", self.exists));
+        match &self.body {
+            // Without hunks, only the mode or the kind of the file is another.
+            DiffBody::Text { hunks, .. } => format!("--- {old}\n+++ {new}\n{hunks}"),
+            DiffBody::Binary => format!("Binary files {old} and {new} differ\n"),
+            DiffBody::TooLarge { bytes } => {
+                format!("Files {old} and {new} differ ({bytes} bytes)\n")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn diff(before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff {
+        file_diff("src/a.rs".to_owned(), before, after, Duration::from_secs(2))
+    }
+
+    #[test]
+    fn created_changed_deleted_and_binary_files() {
+        let unified = |before, after| diff(before, after).unified();
+        assert_eq!(
+            unified(Some(b"one\ntwo\n"), Some(b"one\nthree\n")),
+            "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"
+        );
+        assert_eq!(
+            unified(None, Some(b"one\n")),
+            "--- /dev/null\n+++ b/src/a.rs\n@@ -0,0 +1 @@\n+one\n"
+        );
+        assert_eq!(
+            unified(Some(b"one\n"), None),
+            "--- a/src/a.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"
+        );
+        assert_eq!(
+            unified(Some(b"\xff\0"), Some(b"one\n")),
+            "Binary files a/src/a.rs and b/src/a.rs differ\n"
+        );
+        assert_eq!(unified(Some(b"one"), Some(b"one")), "--- a/src/a.rs\n+++ b/src/a.rs\n");
+    }
+
+    #[test]
+    fn lines_that_look_like_a_header_are_counted_as_lines() {
+        let changed = diff(Some(b"-- a\n++ b\nx\n"), Some(b"++ c\nx\n"));
+        let DiffBody::Text { added, removed, .. } = changed.body else { panic!("{changed:?}") };
+        assert_eq!((added, removed), (1, 2));
+    }
+}
