@@ -38,7 +38,7 @@ def scenario(project, viewer):
         "run": (f"/runs/{blunder}", ["Blunder over the contract", "failed", "Try again", "Workflow", "Attempts"]),
         "run-refuted": (f"/runs/{boast}", ["done", "refuted", "src/parser.rs"]),
         "attempt": (f"/runs/{blunder}/attempts/{attempt}", ["Violations", "C0201", "awful", "What the agent was asked"]),
-        "attempt-good": (f"/runs/{good}/attempts/{attempt}", ["The notes are written.", "verified", "notes.txt"]),
+        "attempt-good": (f"/runs/{good}/attempts/{attempt}", ["The notes are written.", "verified", "notes.txt", "Tool calls", "raw difference"]),
         "claims": (f"/runs/{boast}/claims", ["files_changed", "refuted", "src/parser.rs", "claimed", "observed"]),
         "inbox": ("/inbox", ["Ship the release to everybody?", "yes", "no", "later"]),
         "waiting": (f"/runs/{asking}", ["Ship the release to everybody?", "waiting"]),

@@ -158,6 +158,8 @@
     htmx_before_morph_attr: (element, { attrName }) => !(kept[attrName] && element.matches(kept[attrName])),
     htmx_before_morph_node: (old, { newNode }) => !(old.matches("form[data-action]")
       ? isSame(old, newNode, "data-action", "data-digest") && isWritten(old)
+      // What was loaded into a page is not part of the page that is sent.
+      : old.matches(".loaded") ? one(".fragment", old) !== null
       : old.matches("time[datetime]") && isSame(old, newNode, "datetime")),
   });
   document.addEventListener("htmx:after:swap", () => {

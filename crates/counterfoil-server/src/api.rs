@@ -6,6 +6,7 @@ mod check;
 mod events;
 mod openapi;
 mod path;
+mod raw;
 mod read;
 mod write;
 
@@ -37,6 +38,8 @@ pub(crate) fn routes() -> Router<Arc<Site>> {
         .route("/runs/{run}/attempts/{attempt}", get(read::attempt))
         .route("/runs/{run}/attempts/{attempt}/replies/{reply}/text", get(read::reply_text))
         .route("/runs/{run}/attempts/{attempt}/replies/{reply}/prompt", get(read::reply_prompt))
+        .route("/runs/{run}/attempts/{attempt}/replies/{reply}/transcript", get(raw::transcript))
+        .route("/runs/{run}/attempts/{attempt}/diff", get(raw::diff))
         .route("/claims", get(across::claims))
         .route("/health", get(across::health))
         .route("/contracts", get(check::contracts))

@@ -12,6 +12,7 @@ mod checking;
 mod contracts;
 mod control;
 mod counted;
+mod diffs;
 mod excerpt;
 mod folders;
 mod idempotency;
@@ -22,6 +23,7 @@ mod problem;
 mod routes;
 mod site;
 mod summaries;
+mod tool_calls;
 
 pub use access::Token;
 pub use contracts::ContractSource;
@@ -32,6 +34,7 @@ use access::{Hosts, Sessions};
 use checking::Checks;
 use contracts::KnownContracts;
 use counted::CountedRuns;
+use diffs::Diffs;
 use folders::Folders;
 use idempotency::Repeats;
 use live::LivePages;
@@ -44,6 +47,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use summaries::Summaries;
 use tokio::net::TcpListener;
+use tool_calls::ToolCallLogs;
 
 /// The options of a server.
 pub struct ServerOptions {
@@ -116,6 +120,8 @@ impl Server {
             counted: CountedRuns::default(),
             contracts: KnownContracts::new(contracts),
             checks: Checks::default(),
+            diffs: Diffs::default(),
+            tool_calls: ToolCallLogs::default(),
             control,
         };
         let site = Arc::new(site);

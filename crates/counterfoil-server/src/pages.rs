@@ -6,6 +6,7 @@ mod all_claims;
 mod attempt;
 mod checked;
 mod claims;
+mod diff;
 #[expect(
     clippy::inline_always,
     clippy::unnecessary_wraps,
@@ -22,8 +23,9 @@ mod run;
 mod runs;
 
 pub(crate) use all_claims::{find as claims_in, matching as runs_with_claims};
-pub(crate) use attempt::find as find_attempt;
+pub(crate) use attempt::{find as find_attempt, growing as growing_transcript};
 pub(crate) use checked::checked;
+pub(crate) use diff::diff_fragment;
 
 use crate::assets;
 use crate::problem::Problem;
@@ -64,6 +66,8 @@ pub(crate) enum Page {
 pub(crate) enum Stamp {
     /// The id of a run, its last event, and whether a process drives it.
     Run(String, u64, bool),
+    /// The same, and the size of the transcript that an attempt writes.
+    Attempt(String, u64, bool, u64),
     /// The changes of each state folder, and the time in seconds: a process may have ended.
     Folders(Vec<u64>, u64),
     /// A number that changes when the figures of all runs may have changed.
@@ -225,7 +229,13 @@ impl Page {
                 let place = site.folders.find(run)?;
                 let info = place.engine.journal().run(&place.run)?;
                 let is_driven = info.driver.is_some_and(|driver| driver.live);
-                Ok(Stamp::Run(place.run, info.last_seq, is_driven))
+                Ok(match self {
+                    Self::Attempt { attempt, .. } => {
+                        let size = site.tool_calls.size(&place, attempt);
+                        Stamp::Attempt(place.run, info.last_seq, is_driven, size)
+                    }
+                    _ => Stamp::Run(place.run, info.last_seq, is_driven),
+                })
             }
             Self::AllClaims(_) | Self::Health(_) | Self::HealthAttempts(_) => {
                 Ok(Stamp::Counted(site.counted.stamp(&site.folders)?))

@@ -24,6 +24,7 @@ pub(crate) fn routes(site: Arc<Site>, live: Arc<LivePages>) -> Router {
     let known = Router::new()
         .nest("/api/v1", api::routes())
         .merge(live.routes())
+        .route("/fragments/runs/{run}/attempts/{attempt}/diff", get(pages::diff_fragment))
         .fallback(pages::page)
         .layer(from_fn_with_state(Arc::clone(&site), require_identity));
     Router::new()

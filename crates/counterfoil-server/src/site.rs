@@ -5,10 +5,12 @@ use crate::checking::Checks;
 use crate::contracts::KnownContracts;
 use crate::control::RunControl;
 use crate::counted::CountedRuns;
+use crate::diffs::Diffs;
 use crate::folders::Folders;
 use crate::idempotency::Repeats;
 use crate::problem::Problem;
 use crate::summaries::Summaries;
+use crate::tool_calls::ToolCallLogs;
 use axum::http::StatusCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -37,6 +39,10 @@ pub(crate) struct Site {
     pub(crate) contracts: KnownContracts,
     /// The checks that are running.
     pub(crate) checks: Checks,
+    /// What attempts changed in the files.
+    pub(crate) diffs: Diffs,
+    /// The tool calls of transcripts.
+    pub(crate) tool_calls: ToolCallLogs,
     /// What changes runs.
     pub(crate) control: Option<Arc<dyn RunControl>>,
 }

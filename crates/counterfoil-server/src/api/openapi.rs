@@ -211,6 +211,25 @@ fn operations(schemas: &mut SchemaGenerator) -> Vec<Operation> {
                 Answer::Text,
             )
         },
+        Operation {
+            problems: &[404, 410, 416],
+            ..get(
+                "/runs/{run}/attempts/{attempt}/replies/{reply}/transcript",
+                "getTranscript",
+                "The output of the agent as it wrote it, or a range of its bytes. That of an attempt \
+                 at work has the number after the last reply, and grows",
+                Answer::Text,
+            )
+        },
+        Operation {
+            problems: &[404, 410, 416],
+            ..get(
+                "/runs/{run}/attempts/{attempt}/diff",
+                "getDiff",
+                "What an attempt changed in the files, as `patch` reads it",
+                Answer::Text,
+            )
+        },
     ];
     all.extend(operations_over_runs(schemas));
     all

@@ -264,7 +264,8 @@ async fn text(
     }
 }
 
-fn plain(mut bytes: Vec<u8>, range: Option<&HeaderValue>) -> Response {
+/// The answer with a text, or with a range of its bytes.
+pub(super) fn plain(mut bytes: Vec<u8>, range: Option<&HeaderValue>) -> Response {
     let total = bytes.len();
     let kind = (header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     let ranges = (header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));

@@ -1,8 +1,12 @@
 //! An attempt: what its agent was asked, what it answered, what is wrong with that, what was verified
 //! and what it changed.
 
+mod calls;
 mod replies;
 
+pub(crate) use calls::growing;
+
+use super::diff::{self, DiffSection};
 use super::format::{self, Mark};
 use super::run::now::{Moment, attempt_id};
 use super::{Rendered, Section, claims};
@@ -11,7 +15,6 @@ use crate::problem::Problem;
 use crate::site::Site;
 use askama::Template;
 use counterfoil_engine::{Attempt, RunReport};
-use counterfoil_flow::ChangedFiles;
 use serde::Deserialize;
 use std::sync::{Arc, PoisonError};
 
@@ -56,13 +59,11 @@ struct Link {
     title: String,
 }
 
-/// What an attempt gave: its result, the files that it changed, and its checks.
+/// What an attempt gave: its result and its checks.
 #[derive(Template)]
 #[template(path = "attempt-result.html")]
 struct Outcome {
     result: String,
-    changes: Vec<(&'static str, String)>,
-    changed_total: u64,
     checks: Vec<(String, String)>,
 }
 
@@ -96,11 +97,13 @@ pub(super) fn render(
     let sections = vec![
         Section::new("attempt-head", &head(&place, &report, attempt))?,
         Section::new("attempt-claims", &claims::list(&place.run, own))?,
+        Section::new("attempt-calls", &calls::calls(site, &place, &report, attempt))?,
         Section::new(
             "attempt-replies",
             &replies::replies(&place, attempt, contract.map(AsRef::as_ref), query),
         )?,
         Section::new("attempt-result", &outcome(attempt))?,
+        Section::new("attempt-diff", &DiffSection::new(site, &place, attempt, diff::ON_PAGE))?,
     ];
     let title = format!("{} · {}", format::cell(id), format::cell(&report.workflow));
     Ok(Rendered { title, sections })
@@ -141,25 +144,12 @@ fn head(place: &RunPlace, report: &RunReport, attempt: &Attempt) -> Head {
 }
 
 fn outcome(attempt: &Attempt) -> Outcome {
-    let mut changes = Vec::new();
-    let mut changed_total = 0;
-    if let Some(ChangedFiles { added, modified, deleted, renamed, total, .. }) = &attempt.changed {
-        changed_total = *total;
-        changes.extend(added.iter().map(|path| ("added", format::cell(path))));
-        changes.extend(modified.iter().map(|path| ("modified", format::cell(path))));
-        changes.extend(deleted.iter().map(|path| ("deleted", format::cell(path))));
-        let renamed = renamed.iter();
-        changes
-            .extend(renamed.map(|(old, new)| ("renamed", format::cell(&format!("{old} → {new}")))));
-    }
     let checks = attempt.checks.iter().map(|(name, check)| {
         let check = serde_json::to_value(check).unwrap_or_default();
         (format::cell(name), format::pretty(&check))
     });
     Outcome {
         result: attempt.value.as_ref().map(format::pretty).unwrap_or_default(),
-        changes,
-        changed_total,
         checks: checks.collect(),
     }
 }

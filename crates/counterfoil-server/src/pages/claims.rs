@@ -22,22 +22,24 @@ pub(crate) struct Query {
 /// A claim with its evidence.
 pub(super) struct Claim {
     /// The id of its element, for permanent links.
-    id: String,
-    address: String,
-    mark: Mark,
-    name: String,
-    path: String,
-    agent: String,
-    visit: u32,
-    reply: u32,
-    at: Moment,
-    claimed: String,
-    observed: String,
-    reason: String,
-    since: String,
-    policy: String,
-    evidence: Vec<Evidence>,
-    is_old: bool,
+    pub(super) id: String,
+    /// The permanent link.
+    pub(super) link: String,
+    pub(super) address: String,
+    pub(super) mark: Mark,
+    pub(super) name: String,
+    pub(super) path: String,
+    pub(super) agent: String,
+    pub(super) visit: u32,
+    pub(super) reply: u32,
+    pub(super) at: Moment,
+    pub(super) claimed: String,
+    pub(super) observed: String,
+    pub(super) reason: String,
+    pub(super) since: String,
+    pub(super) policy: String,
+    pub(super) evidence: Vec<Evidence>,
+    pub(super) is_old: bool,
 }
 
 /// The claims of a run or of an attempt.
@@ -85,6 +87,20 @@ pub(super) fn list<'e>(run: &str, entries: impl IntoIterator<Item = &'e Entry>) 
     Claims { total: claims.len(), claims, run_address, q: String::new(), is_page: false }
 }
 
+/// The claims of a run that count, the first `max` of them in the order of [`list`], and the number of
+/// the others. Their ids are theirs on a page with several runs.
+pub(super) fn beside(run: &str, entries: &[Entry], max: usize) -> (Vec<Claim>, usize) {
+    let current = entries.iter().filter(|entry| !entry.superseded);
+    let mut claims = list(run, current).claims;
+    let more = claims.len().saturating_sub(max);
+    claims.truncate(max);
+    for claim in &mut claims {
+        claim.link = format!("{}#{}", claim.address, claim.id);
+        claim.id = format!("{}-{}", claim.id, format::encode(run));
+    }
+    (claims, more)
+}
+
 /// What a person has to see first is least: what is refuted, then what was.
 fn rank(entry: &Entry) -> u8 {
     match entry.standing {
@@ -104,8 +120,10 @@ fn claim(run: &str, entry: &Entry) -> Claim {
         if value.is_null() { String::new() } else { format::pretty(value) }
     };
     let mark = if entry.corrected { format::CORRECTED } else { format::verdict(entry.standing) };
+    let id = format!("claim-{}", format::encode(&format!("{attempt}.{reply}.{}", claim.claim)));
     Claim {
-        id: format!("claim-{}", format::encode(&format!("{attempt}.{reply}.{}", claim.claim))),
+        link: format!("#{id}"),
+        id,
         address: format!("{run}/attempts/{}", format::encode(&attempt)),
         mark,
         name: format::cell(&claim.claim),

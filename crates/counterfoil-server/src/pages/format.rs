@@ -3,6 +3,7 @@
 
 use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::text::{Form, neutralize};
+use counterfoil_engine::CallOutcome;
 use counterfoil_engine::ledger::Totals;
 pub(super) use counterfoil_flow::amount::{dollars, duration};
 
@@ -130,6 +131,17 @@ pub(crate) fn attempt_outcome(outcome: Option<&str>) -> Mark {
         Some("timeout") => mark("warn", "✗", "timed out"),
         Some("transport") => mark("warn", "✗", "connection failed"),
         Some(_) => mark("bad", "✗", "failed"),
+    }
+}
+
+/// The mark of a tool call. A call without an outcome runs as long as its attempt does.
+pub(crate) fn call_outcome(outcome: Option<CallOutcome>, is_running: bool) -> Mark {
+    match outcome {
+        Some(CallOutcome::Succeeded) => mark("good", "✓", "done"),
+        Some(CallOutcome::Failed) => mark("bad", "✗", "failed"),
+        Some(CallOutcome::Denied) => mark("bad", "✗", "denied"),
+        None if is_running => mark("live", "●", "at work"),
+        None => mark("mute", "?", "no result"),
     }
 }
 

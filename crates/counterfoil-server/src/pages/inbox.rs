@@ -1,7 +1,8 @@
 //! The open questions of all runs, with what a person needs to answer them.
 
+use super::claims::{self, Claim};
 use super::format;
-use super::run::now::Moment;
+use super::run::now::{Moment, attempt_id};
 use super::{Rendered, Section};
 use crate::pages::filters;
 use crate::problem::Problem;
@@ -9,9 +10,7 @@ use crate::site::Site;
 use crate::summaries::task_in;
 use askama::Template;
 use counterfoil_engine::journal::{RunFilter, RunGroup, RunOrder};
-use counterfoil_engine::{Question, RunReport};
-use counterfoil_flow::ChangedFiles;
-use std::collections::BTreeSet;
+use counterfoil_engine::{Attempt, Question, RunReport};
 use std::sync::{Arc, PoisonError};
 
 /// The number of runs whose questions are shown.
@@ -32,11 +31,25 @@ struct Asking {
     workflow: String,
     task: String,
     since: Moment,
-    claims: Vec<(format::Mark, u64)>,
-    changed: Vec<String>,
-    more_changed: u64,
+    verdicts: Vec<(format::Mark, u64)>,
+    claims: Vec<Claim>,
+    more_claims: usize,
+    changes: Vec<Changes>,
+    more_changes: usize,
     questions: Vec<Form>,
     damage: String,
+}
+
+/// What an attempt changed. The difference is loaded when it is opened.
+struct Changes {
+    id: String,
+    title: String,
+    /// The number of files.
+    total: u64,
+    /// The page of the attempt.
+    address: String,
+    /// The part of a page with the difference.
+    fragment: String,
 }
 
 /// A question with the form of its answer.
@@ -53,8 +66,10 @@ pub(super) struct Form {
     pub(super) optional: bool,
 }
 
-/// The most files that are named.
-const MAX_FILES: usize = 12;
+/// The most claims that are shown beside a question.
+const MAX_CLAIMS: usize = 8;
+/// The most attempts whose changes are shown beside a question.
+const MAX_ATTEMPTS: usize = 4;
 
 pub(super) fn render(site: &Arc<Site>) -> Result<Rendered, Problem> {
     let filter = RunFilter { group: RunGroup::NeedsAnswer, ..RunFilter::default() };
@@ -80,13 +95,16 @@ fn asking(site: &Site, run: &str, updated_at: i64) -> Asking {
         let view = view.lock().unwrap_or_else(PoisonError::into_inner);
         let report = view.report()?;
         let totals = report.claims.clone().unwrap_or_default();
-        let (changed, more_changed) = changed_files(&report);
+        let (claims, more_claims) = claims::beside(&place.run, &view.claims(), MAX_CLAIMS);
+        let (changes, more_changes) = changes(&place.run, &report);
         Ok(Asking {
             workflow: format::cell(&report.workflow),
             task: format::cell(&task_in(&view.run_state().inputs)),
-            claims: format::verdicts(&totals),
-            changed,
-            more_changed,
+            verdicts: format::verdicts(&totals),
+            claims,
+            more_claims,
+            changes,
+            more_changes,
             questions: forms(&place.run, &report.questions),
             ..empty(run, updated_at)
         })
@@ -104,9 +122,11 @@ fn empty(run: &str, updated_at: i64) -> Asking {
         workflow: String::new(),
         task: String::new(),
         since: Moment::new(updated_at),
+        verdicts: Vec::new(),
         claims: Vec::new(),
-        changed: Vec::new(),
-        more_changed: 0,
+        more_claims: 0,
+        changes: Vec::new(),
+        more_changes: 0,
         questions: Vec::new(),
         damage: String::new(),
     }
@@ -130,18 +150,24 @@ pub(super) fn forms(run: &str, questions: &[Question]) -> Vec<Form> {
     questions.iter().map(form).collect()
 }
 
-/// The files that the attempts of a run changed: some of them, and the number of the others.
-fn changed_files(report: &RunReport) -> (Vec<String>, u64) {
-    let (mut files, mut unnamed) = (BTreeSet::new(), 0);
-    for changed in report.attempts.iter().chain(&report.commands).filter_map(|a| a.changed.as_ref())
-    {
-        let ChangedFiles { added, modified, deleted, renamed, total, .. } = changed;
-        let renamed = renamed.iter().map(|(_, new)| new);
-        let named: Vec<&String> =
-            added.iter().chain(modified).chain(deleted).chain(renamed).collect();
-        unnamed += total.saturating_sub(named.len() as u64);
-        files.extend(named);
-    }
-    let hidden = files.len().saturating_sub(MAX_FILES) as u64 + unnamed;
-    (files.into_iter().take(MAX_FILES).map(|file| format::cell(file)).collect(), hidden)
+/// What the last attempts of a run that changed files changed, and the number of the others.
+fn changes(run: &str, report: &RunReport) -> (Vec<Changes>, usize) {
+    let all = report.attempts.iter().chain(&report.commands);
+    let total = |attempt: &Attempt| attempt.changed.as_ref().map_or(0, |changed| changed.total);
+    let mut with_changes: Vec<&Attempt> = all.filter(|attempt| total(attempt) > 0).collect();
+    with_changes.sort_by_key(|attempt| std::cmp::Reverse(attempt.ended_at));
+    let hidden = with_changes.len().saturating_sub(MAX_ATTEMPTS);
+    let run = format::encode(run);
+    let shown = with_changes.into_iter().take(MAX_ATTEMPTS).map(|attempt| {
+        let id = attempt_id(&attempt.path, attempt.n);
+        let place = format!("runs/{run}/attempts/{}", format::encode(&id));
+        Changes {
+            id: format!("changes-{run}.{}", format::encode(&id)),
+            title: format::cell(&id),
+            total: total(attempt),
+            address: format!("/{place}#diff"),
+            fragment: format!("/fragments/{place}/diff"),
+        }
+    });
+    (shown.collect(), hidden)
 }

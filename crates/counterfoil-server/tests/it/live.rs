@@ -57,7 +57,10 @@ fn a_page_gets_the_sections_that_have_changed() {
     let said = reply("transcripts/a/one", "transcripts/a/one.text");
     run.add(&[replied(&["Work"], said)]);
     let message = stream.next();
-    assert_eq!(sections(&message), ["attempt-head", "attempt-replies", "attempt-result"]);
+    assert_eq!(
+        sections(&message),
+        ["attempt-head", "attempt-calls", "attempt-replies", "attempt-result", "attempt-diff"]
+    );
     assert!(message.data.contains("It works."), "{message:?}");
     assert!(live(&site, target).contains(&message.id), "the id is the version of the page");
     stream.stays_silent();

@@ -8,6 +8,7 @@ mod site;
 
 mod bodies;
 mod damage;
+mod diffs;
 mod events;
 mod folders;
 mod forgery;
@@ -18,5 +19,6 @@ mod identity;
 mod listing;
 mod live;
 mod paths;
+mod tool_calls;
 mod transcripts;
 mod writing;

@@ -27,7 +27,7 @@ fn site_with(replies: impl FnOnce(&Site) -> Vec<Reply>) -> Site {
 #[track_caller]
 fn is_refused(site: &Site, at: usize, what: &str) {
     let id = encode(&format!("S{at}#1"));
-    for part in ["text", "prompt"] {
+    for part in ["text", "prompt", "transcript"] {
         let answer = site.get(&format!("/api/v1/runs/a/attempts/{id}/replies/1/{part}")).send();
         assert!(!answer.text().contains(SECRET), "{part} of {what}");
         answer.expect_problem(410, "transcript");

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 pub(crate) const TOKEN: &str = "f00dfeed-token-of-the-tests-f00dfeed";
 
 /// Every route with every method that leads somewhere, and some that do not.
-pub(crate) const TARGETS: [(&str, &str); 34] = [
+pub(crate) const TARGETS: [(&str, &str); 37] = [
     ("GET", "/"),
     ("HEAD", "/"),
     ("POST", "/"),
@@ -46,6 +46,9 @@ pub(crate) const TARGETS: [(&str, &str); 34] = [
     ("GET", "/api/v1/runs/a/attempts/Work%231"),
     ("GET", "/api/v1/runs/a/attempts/Work%231/replies/1/text"),
     ("GET", "/api/v1/runs/a/attempts/Work%231/replies/1/prompt"),
+    ("GET", "/api/v1/runs/a/attempts/Work%231/replies/1/transcript"),
+    ("GET", "/api/v1/runs/a/attempts/Work%231/diff"),
+    ("GET", "/fragments/runs/a/attempts/Work%231/diff"),
     ("GET", "/api/v1/claims"),
     ("GET", "/api/v1/health"),
     ("GET", "/api/v1/contracts"),
