@@ -76,6 +76,23 @@ def scenario(project, viewer):
     project.counterfoil("resume", run)
     shows(page, "✓ done")
 
+    # Beside a question: what was claimed, and what was changed. The difference comes when it is opened.
+    run = project.run("ship", "Boast about the parser", code=4)
+    shows(inbox, "Is that right?", "refuted", "src/parser.rs")
+    changes = inbox.locator("details.changes")
+    expect(changes.locator(".fragment")).to_have_count(0)
+    changes.locator("summary").first.click()
+    expect(changes.locator(".fragment")).to_contain_text("notes.txt")
+    changes.locator(".fragment details.diff summary").first.click()
+    expect(changes.locator(".diff .added").first).to_contain_text("boasted")
+    # What was loaded stays when the inbox changes.
+    project.run("ask", "Ship a third one?", code=4)
+    shows(inbox, "Ship a third one?")
+    expect(changes.locator(".fragment")).to_contain_text("notes.txt")
+    viewer.screenshot(inbox, "answers-changes")
+    viewer.go(page, f"/runs/{run}/attempts/fix%231")
+    shows(page, "+boasted", "This agent has no events that tell of tool calls.")
+
     # Cancelling asks first.
     run = project.run("ask", "Ship another one?", code=4)
     viewer.go(page, f"/runs/{run}")
