@@ -12,6 +12,7 @@ mod driver;
 mod engine;
 mod error;
 mod files_diff;
+pub mod event_text;
 mod fs_files;
 pub mod journal;
 pub mod ledger;

@@ -1,12 +1,12 @@
 //! Claims: what was claimed, what was observed, the verdict and the evidence.
 
-use super::event_lines::attempt_title;
 use super::lines;
 use super::text::{abbreviate, one_line};
 use crate::gate::GatedClaim;
 use counterfoil_contract::claim::{ClaimReport, Evidence, Verdict};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{escape_control, pluralize};
+use counterfoil_engine::event_text::{attempt_title, doubted};
 use counterfoil_engine::ledger::{self, Entry, Totals};
 use counterfoil_flow::{ChangedFiles, Ended, Reply};
 use counterfoil_verify::unfinished::UnfinishedWork;
@@ -78,21 +78,6 @@ fn mismatch(claim: &ClaimReport) -> String {
         }
         (true, true) => format!("claimed {}", value(&claim.claimed)),
     }
-}
-
-/// The claims because of which a repair was requested although the contract accepts the result.
-fn doubted(claims: &[ClaimReport]) -> Vec<&ClaimReport> {
-    let required: Vec<&ClaimReport> = claims.iter().filter(|claim| claim.blocks()).collect();
-    let refuted = claims.iter().filter(|claim| claim.verdict == Verdict::Refuted);
-    if required.is_empty() { refuted.collect() } else { required }
-}
-
-/// How many claims a repair was requested for, if it was requested for claims.
-pub(super) fn repair_reason(claims: &[ClaimReport]) -> Option<String> {
-    let doubted = doubted(claims);
-    let are_refuted = doubted.iter().all(|claim| claim.verdict == Verdict::Refuted);
-    let verdict = if are_refuted { "refuted" } else { "not verified" };
-    (!doubted.is_empty()).then(|| format!("{} {verdict}", pluralize(doubted.len(), "claim")))
 }
 
 /// The claims of an attempt that were explained below one of its replies.

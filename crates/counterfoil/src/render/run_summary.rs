@@ -1,6 +1,5 @@
 //! The last lines of a run: how it ended, what went wrong, what to do next.
 
-use super::event_lines::attempt_title;
 use super::text::{one_line, shell_quote, usage_suffix};
 use super::{claims, lines};
 use crate::cli::StateLocation;
@@ -8,6 +7,7 @@ use crate::hint::budget_flag;
 use crate::report::run::{self, RunFiles};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{escape_control, pluralize};
+use counterfoil_engine::event_text::attempt_title;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::trouble::{self, Trouble};
 use counterfoil_engine::{Attempt, Question, RunReport};

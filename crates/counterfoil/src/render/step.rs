@@ -1,11 +1,11 @@
 //! One step of a run: its attempts in a visit, its result, its claims and its files.
 
 use super::claims;
-use super::event_lines::attempt_title;
 use super::lines;
 use super::text::{one_line, usage_suffix};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_engine::Attempt;
+use counterfoil_engine::event_text::attempt_title;
 use counterfoil_engine::ledger::Entry;
 use std::fmt::Write;
 

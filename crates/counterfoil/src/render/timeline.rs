@@ -1,11 +1,12 @@
 //! The timeline of a run: its events as lines, with results, violations, guard values and
 //! assignments below them.
 
-use super::event_lines::{EventFormatter, INDENT, OutputMode, guard_values};
+use super::event_lines::{EventFormatter, INDENT, OutputMode};
 use super::lines;
 use super::run_summary::{Ending, output_file};
 use super::text::{one_line, truncate_json};
 use counterfoil_contract::diagnostic::Style;
+use counterfoil_engine::event_text::guard_values;
 use counterfoil_engine::ledger::program_name;
 use counterfoil_flow::{AttemptOutcome, Ended, Event, RunState, TransitionTaken, Workflow};
 use serde_json::Value;

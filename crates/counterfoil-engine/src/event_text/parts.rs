@@ -1,16 +1,17 @@
 //! Parts of the lines of events: the title of an attempt, its result, reasons, and who decided.
 
-use super::super::text::{abbreviate, duration, one_line};
+use super::pieces::{abbreviate, one_line};
 use super::{OpenAttempt, OutputMode};
+use crate::visits::Visit;
 use counterfoil_contract::text::pluralize;
-use counterfoil_engine::visits::Visit;
+use counterfoil_flow::amount::duration;
 use counterfoil_flow::{AskedQuestion, BuiltinStep, Ended, Form, Origin, Reply, TransitionTaken};
 use serde_json::Value;
 use std::fmt::Write;
 
 /// The title of an attempt: its path, its agent or built-in step, and the number of the visit and of
 /// the attempt in it, if it is not the first.
-pub(crate) fn attempt_title(
+pub fn attempt_title(
     path: &str,
     agent: Option<&str>,
     builtin: Option<&BuiltinStep>,
@@ -134,7 +135,7 @@ pub(super) fn transition_line(transition: &TransitionTaken, at: i64, mode: Outpu
 }
 
 /// The values that the guards read.
-pub(crate) fn guard_values(transition: &TransitionTaken) -> String {
+pub fn guard_values(transition: &TransitionTaken) -> String {
     transition
         .saw
         .iter()
@@ -159,10 +160,4 @@ pub(super) fn decided_by(by: &str, from: Option<&Origin>) -> String {
 /// A reason, preceded by a colon.
 pub(super) fn reason_suffix(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
-}
-
-/// The time since the run started, as `h:mm:ss`.
-pub(super) fn clock(ms: i64) -> String {
-    let seconds = ms.max(0) / 1000;
-    format!("{}:{:02}:{:02}", seconds / 3600, seconds % 3600 / 60, seconds % 60)
 }

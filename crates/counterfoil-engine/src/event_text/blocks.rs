@@ -1,0 +1,217 @@
+//! Every event of a part of a run in words, without the events before that part.
+//!
+//! An event has the same words wherever the part begins: its words depend on the events of its block
+//! and on a fixed number of events before the block.
+
+use super::{EventText, beginning, quiet::quiet_text};
+use crate::journal::StoredEvent;
+use counterfoil_contract::text::{escape_control, truncate};
+use counterfoil_flow::{Event, RunState};
+use std::collections::VecDeque;
+
+/// The events of a block. Blocks begin at the events 1, 101, 201 and so on.
+const BLOCK: u64 = 100;
+/// The events before a block that are read for its words.
+const LOOK_BACK: u64 = 100;
+/// The longest text, in characters.
+const MAX_TEXT: usize = 600;
+
+/// An event of a run in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventInWords {
+    /// The number of the event in the run.
+    pub seq: u64,
+    /// The time of the event, in milliseconds since 1970.
+    pub at: i64,
+    /// The attempt that it is about, if it is about one.
+    pub attempt: Option<String>,
+    /// The path of the state that it is about; empty if it is about the run.
+    pub path: String,
+    /// The mark of the text: `✗` for a failure, `↺` for something that is repeated.
+    pub sign: String,
+    /// What happened, on one line.
+    pub text: String,
+}
+
+impl EventInWords {
+    /// Whether something went wrong, or is done again because of that.
+    pub fn is_trouble(&self) -> bool {
+        matches!(self.sign.as_str(), "✗" | "↺")
+    }
+
+    /// Whether it is about a state with this name, or about something inside of it.
+    pub fn is_about(&self, state: &str) -> bool {
+        self.path == state || self.path.split('/').any(|part| part == state)
+    }
+}
+
+/// Says what the events of a part of a run are, in order.
+#[derive(Debug)]
+pub struct EventsInWords {
+    run: String,
+    workflow: String,
+    text: EventText,
+    /// The last events, the oldest in front.
+    recent: VecDeque<(i64, Event)>,
+    /// The state of the run is not known here.
+    unknown: RunState,
+}
+
+impl EventsInWords {
+    /// For a run of a workflow.
+    pub fn new(run: &str, workflow: &str) -> Self {
+        Self {
+            run: run.to_owned(),
+            workflow: workflow.to_owned(),
+            text: EventText::from_middle(),
+            recent: VecDeque::new(),
+            unknown: RunState::default(),
+        }
+    }
+
+    /// The number of the event with which one has to begin, so that the words of an event are those
+    /// that it has everywhere.
+    pub fn begin_for(seq: u64) -> u64 {
+        let block = seq.saturating_sub(1) / BLOCK * BLOCK + 1;
+        block.saturating_sub(LOOK_BACK).max(1)
+    }
+
+    /// The next event in words.
+    pub fn on_event(&mut self, stored: &StoredEvent) -> EventInWords {
+        if stored.seq % BLOCK == 1 {
+            self.begin_block();
+        }
+        let event: Option<Event> = serde_json::from_slice(&stored.body).ok();
+        let text = match &event {
+            Some(event) => self.text_of(event, stored.at),
+            None => "✗ the event cannot be read".to_owned(),
+        };
+        let line = escape_control(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+        let (sign, text) = line.split_once(' ').unwrap_or(("·", line.as_str()));
+        let in_words = EventInWords {
+            seq: stored.seq,
+            at: stored.at,
+            attempt: event.as_ref().and_then(attempt_of).map(str::to_owned),
+            path: event.as_ref().map(|event| self.text.place(event)).unwrap_or_default(),
+            sign: sign.to_owned(),
+            text: truncate(text, MAX_TEXT).into_owned(),
+        };
+        if let Some(event) = event {
+            self.recent.push_back((stored.at, event));
+            if self.recent.len() as u64 > LOOK_BACK {
+                self.recent.pop_front();
+            }
+        }
+        in_words
+    }
+
+    fn begin_block(&mut self) {
+        self.text = EventText::from_middle();
+        for (at, event) in &self.recent {
+            let _ = self.text.message(event, *at, &self.unknown);
+        }
+    }
+
+    fn text_of(&mut self, event: &Event, at: i64) -> String {
+        if let Some((what, because)) = beginning(event, &self.run, &self.workflow) {
+            return format!("· {what}{because}");
+        }
+        let text = self.text.message(event, at, &self.unknown);
+        text.unwrap_or_else(|| quiet_text(event))
+    }
+}
+
+/// The attempt that an event is about.
+fn attempt_of(event: &Event) -> Option<&str> {
+    match event {
+        Event::AttemptStarted { attempt, .. }
+        | Event::RepairAsked { attempt, .. }
+        | Event::ConversationOpened { attempt, .. }
+        | Event::AttemptLost { attempt, .. } => Some(attempt),
+        Event::AttemptEnded(ended) => Some(&ended.attempt),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use counterfoil_flow::{AttemptOutcome, Ended};
+
+    fn stored(seq: u64, event: &Event) -> StoredEvent {
+        let body = serde_json::to_vec(event).unwrap();
+        StoredEvent { seq, at: 0, kind: event.kind().to_owned(), body }
+    }
+
+    /// A run in which each third event begins an attempt, and the one after it ends it.
+    fn event(seq: u64) -> Event {
+        let (n, id) = (u32::try_from(seq / 3).unwrap(), format!("work#{}", seq / 3));
+        match seq % 3 {
+            0 => Event::AttemptStarted {
+                attempt: id,
+                frame: String::new(),
+                path: vec!["work".to_owned()],
+                agent: Some("coder".to_owned()),
+                n,
+                contract: None,
+                builtin: None,
+            },
+            1 => {
+                let outcome =
+                    if n % 2 == 0 { AttemptOutcome::Accepted } else { AttemptOutcome::Timeout };
+                Event::AttemptEnded(Box::new(Ended::new(id, outcome)))
+            }
+            _ => Event::StepFailed { frame: String::new(), reason: "no\nvalue".to_owned() },
+        }
+    }
+
+    fn words(from: u64, to: u64) -> Vec<EventInWords> {
+        let mut words = EventsInWords::new("a", "demo");
+        let begin = EventsInWords::begin_for(from);
+        let all = (begin..=to).map(|seq| words.on_event(&stored(seq, &event(seq))));
+        all.filter(|event| event.seq >= from).collect()
+    }
+
+    #[test]
+    fn an_event_has_the_same_words_wherever_one_begins() {
+        let whole = words(1, 450);
+        assert_eq!(whole.len(), 450);
+        for from in [2, 99, 100, 101, 102, 250, 401, 450] {
+            let at = usize::try_from(from).unwrap() - 1;
+            assert_eq!(words(from, 450), whole[at..], "{from}");
+        }
+        for seq in [1, 100, 101, 200, 201, 202] {
+            assert!(seq - EventsInWords::begin_for(seq) < BLOCK + LOOK_BACK, "{seq}");
+        }
+    }
+
+    #[test]
+    fn words_have_a_sign_a_place_and_the_attempt() {
+        let words = words(3, 5);
+        let shown: Vec<(&str, &str, Option<&str>, &str)> = words
+            .iter()
+            .map(|event| {
+                let attempt = event.attempt.as_deref();
+                (event.sign.as_str(), event.path.as_str(), attempt, event.text.as_str())
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("·", "work", Some("work#1"), "work: coder"),
+                ("✗", "work", Some("work#1"), "work: timeout"),
+                ("✗", "work", None, "work: no value"),
+            ]
+        );
+        assert!(!words[0].is_trouble() && words[1].is_trouble());
+        assert!(words[0].is_about("work") && !words[0].is_about("wor"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_event_too() {
+        let mut words = EventsInWords::new("a", "demo");
+        let broken = StoredEvent { seq: 1, at: 0, kind: "moved".to_owned(), body: b"{".to_vec() };
+        let event = words.on_event(&broken);
+        assert_eq!((event.sign.as_str(), event.text.as_str()), ("✗", "the event cannot be read"));
+    }
+}
