@@ -13,6 +13,7 @@ mod contracts;
 mod control;
 mod counted;
 mod diffs;
+mod event_page;
 mod excerpt;
 mod folders;
 mod idempotency;

@@ -26,6 +26,7 @@ pub(crate) use all_claims::{find as claims_in, matching as runs_with_claims};
 pub(crate) use attempt::{find as find_attempt, growing as growing_transcript};
 pub(crate) use checked::checked;
 pub(crate) use diff::diff_fragment;
+pub(crate) use run::events::event_rows;
 
 use crate::assets;
 use crate::problem::Problem;
@@ -45,6 +46,8 @@ pub(crate) enum Page {
     Runs(runs::Query),
     /// A run.
     Run { run: String, query: run::Query },
+    /// The events of a run.
+    Events { run: String, query: run::events::Query },
     /// An attempt of a run.
     Attempt { run: String, attempt: String, query: attempt::Query },
     /// The claims of a run.
@@ -179,6 +182,9 @@ impl Page {
             ["health", "attempts"] => Self::HealthAttempts(parse_query(query)?),
             ["playground"] => Self::Playground(parse_query(query)?),
             ["runs", run] => Self::Run { run: decode(run)?, query: parse_query(query)? },
+            ["runs", run, "events"] => {
+                Self::Events { run: decode(run)?, query: parse_query(query)? }
+            }
             ["runs", run, "claims"] => {
                 Self::Claims { run: decode(run)?, query: parse_query(query)? }
             }
@@ -196,6 +202,7 @@ impl Page {
         match self {
             Self::Runs(query) => runs::render(site, query),
             Self::Run { run, query } => run::render(site, run, query),
+            Self::Events { run, query } => run::events::render(site, run, query),
             Self::Attempt { run, attempt, query } => attempt::render(site, run, attempt, query),
             Self::Claims { run, query } => claims::render(site, run, query),
             Self::Inbox => inbox::render(site),
@@ -213,7 +220,11 @@ impl Page {
             Self::AllClaims(_) => "claims",
             Self::Health(_) | Self::HealthAttempts(_) => "health",
             Self::Playground(_) => "playground",
-            Self::Runs(_) | Self::Run { .. } | Self::Attempt { .. } | Self::Claims { .. } => "runs",
+            Self::Runs(_)
+            | Self::Run { .. }
+            | Self::Events { .. }
+            | Self::Attempt { .. }
+            | Self::Claims { .. } => "runs",
         }
     }
 
@@ -225,7 +236,10 @@ impl Page {
     /// What has to change before the page is made again.
     pub(crate) fn stamp(&self, site: &Arc<Site>) -> Result<Stamp, Problem> {
         match self {
-            Self::Run { run, .. } | Self::Attempt { run, .. } | Self::Claims { run, .. } => {
+            Self::Run { run, .. }
+            | Self::Events { run, .. }
+            | Self::Attempt { run, .. }
+            | Self::Claims { run, .. } => {
                 let place = site.folders.find(run)?;
                 let info = place.engine.journal().run(&place.run)?;
                 let is_driven = info.driver.is_some_and(|driver| driver.live);
@@ -420,13 +434,17 @@ mod tests {
             ("health/attempts", "agent=x&model=&what=violations&from=40", "health", true),
             ("playground", "contract=a%2Fb", "playground", false),
             ("runs/a/claims", "q=x", "runs", true),
+            ("runs/a/events", "from=9&show=trouble&state=qa", "runs", true),
         ] {
             let page = Page::parse(path, Some(query)).unwrap();
             assert_eq!((page.part(), page.is_live()), (part, is_live), "{path}?{query}");
         }
-        for (path, query) in
-            [("health", "by=weather"), ("claims", "order=x"), ("health/attempts", "unknown=1")]
-        {
+        for (path, query) in [
+            ("health", "by=weather"),
+            ("claims", "order=x"),
+            ("health/attempts", "unknown=1"),
+            ("runs/a/events", "from=x"),
+        ] {
             let problem = Page::parse(path, Some(query)).unwrap_err();
             assert_eq!(problem.status(), StatusCode::BAD_REQUEST, "{path}?{query}");
         }

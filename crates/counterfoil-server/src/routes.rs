@@ -25,6 +25,7 @@ pub(crate) fn routes(site: Arc<Site>, live: Arc<LivePages>) -> Router {
         .nest("/api/v1", api::routes())
         .merge(live.routes())
         .route("/fragments/runs/{run}/attempts/{attempt}/diff", get(pages::diff_fragment))
+        .route("/runs/{run}/events/rows", get(pages::event_rows))
         .fallback(pages::page)
         .layer(from_fn_with_state(Arc::clone(&site), require_identity));
     Router::new()

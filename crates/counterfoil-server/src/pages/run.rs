@@ -1,5 +1,6 @@
-//! A run: what happens now, the workflow as a diagram, and every attempt on a line of time.
+//! A run: what happens now, the workflow as a diagram, every attempt on a line of time, and its events.
 
+pub(super) mod events;
 mod graph;
 pub(super) mod now;
 mod timeline;

@@ -181,6 +181,9 @@ fn targets() -> Vec<String> {
         "/runs/a".to_owned(),
         "/runs/a?show=failed&idle=full".to_owned(),
         "/runs/a/claims".to_owned(),
+        "/runs/a/events".to_owned(),
+        "/runs/a/events?from=1&show=trouble".to_owned(),
+        format!("/runs/a/events?state={query}"),
         format!("/runs/a/claims?q={query}"),
         attempt.clone(),
         format!("{attempt}?reply=1"),
@@ -327,6 +330,7 @@ fn what_the_address_says_is_escaped_in_errors() {
         format!("/?{attack}=1"),
         format!("/?after={attack}"),
         format!("/runs/a?page={attack}"),
+        format!("/runs/a/events?from={attack}"),
         format!("/{attack}"),
     ] {
         let answer = site.get(&target).send();

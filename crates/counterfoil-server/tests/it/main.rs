@@ -9,6 +9,7 @@ mod site;
 mod bodies;
 mod damage;
 mod diffs;
+mod event_pages;
 mod events;
 mod folders;
 mod forgery;

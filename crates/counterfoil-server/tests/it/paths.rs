@@ -115,6 +115,8 @@ fn parts_of_addresses_lead_nowhere() {
         for target in [
             format!("/runs/{part}"),
             format!("/runs/{part}/claims"),
+            format!("/runs/{part}/events"),
+            format!("/runs/{part}/events/rows?from=1"),
             format!("/runs/a/attempts/{part}"),
             format!("/{part}"),
             format!("/api/v1/runs/{part}"),

@@ -132,7 +132,7 @@ fn end(attempt: &Attempt, now: i64) -> i64 {
 }
 
 /// When something started, as the time since the start of the run.
-fn offset(started_at: i64, run_started_at: i64) -> String {
+pub(super) fn offset(started_at: i64, run_started_at: i64) -> String {
     let since = u64::try_from(started_at.saturating_sub(run_started_at)).unwrap_or(0);
     format!("+{}", format::duration(since))
 }
