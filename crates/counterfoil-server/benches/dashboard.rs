@@ -1,6 +1,6 @@
 //! The dashboard with 10,000 runs and with a run of 100,000 events: how long its pages take, how soon an
-//! event is on the screen, and what following costs the process that drives the run. Prints one JSON
-//! object per line.
+//! event is on the screen, what following costs the process that drives the run, and with an installed
+//! browser how long a jump in the list of events takes. Prints one JSON object per line.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
@@ -57,7 +57,7 @@ fn main() {
     create(&journal, long, &bundle, Vec::new(), "running", i64::try_from(RUNS).unwrap());
     let lease = journal.acquire(long).unwrap().0;
     fill(&lease, &events, EVENTS);
-    let address = serve(&runtime, &state);
+    let (address, sign_in) = serve(&runtime, &state);
     let page = |path: &str| get(address, path);
     report("list-first-byte", &times(50, || page("/")));
     report("list-failed-by-cost", &times(20, || page("/?view=failed&sort=cost")));
@@ -66,6 +66,9 @@ fn main() {
     report("long-run-again", &times(20, || page("/runs/run-long")));
     report("long-run-page", &times(20, || page("/runs/run-long?page=40")));
     report("events-page", &times(20, || page("/api/v1/runs/run-long/events?after=90000")));
+    report("event-rows", &times(50, || page("/runs/run-long/events/rows?from=50001")));
+    report("events-trouble", &times(20, || page("/runs/run-long/events?show=trouble")));
+    scroll(address, &sign_in);
     println!("{}", json!({"name": "memory", "megabytes": resident() >> 20}));
     let alone = drive(&lease, &events, Duration::from_secs(4), None);
     report("append-alone", &alone);
@@ -161,7 +164,8 @@ fn fill(lease: &Lease, events: &[Recorded], count: usize) {
     lease.append_blocking(Batch { events: batch, ..Batch::default() }).unwrap();
 }
 
-fn serve(runtime: &tokio::runtime::Runtime, state: &Path) -> SocketAddr {
+/// Starts the server. Returns its address and the path that signs a browser in.
+fn serve(runtime: &tokio::runtime::Runtime, state: &Path) -> (SocketAddr, String) {
     let folder = StateFolder { name: "bench".to_owned(), path: state.to_owned(), keys: None };
     let options = ServerOptions {
         folders: vec![folder],
@@ -172,9 +176,21 @@ fn serve(runtime: &tokio::runtime::Runtime, state: &Path) -> SocketAddr {
         contracts: None,
     };
     let server = runtime.block_on(Server::bind(options)).unwrap();
-    let address = server.address();
+    let (address, sign_in) = (server.address(), server.sign_in_path().unwrap());
     runtime.spawn(server.serve(std::future::pending()));
-    address
+    (address, sign_in)
+}
+
+/// Jumps in the list of events of the long run, in a real browser if there is one.
+fn scroll(address: SocketAddr, sign_in: &str) {
+    let Some(python) = counterfoil_testkit::installed_browser() else { return };
+    let script = counterfoil_testkit::testing_dir().join("browser/scroll.py");
+    let context = json!({
+        "link": format!("http://{address}{sign_in}"),
+        "list": format!("http://{address}/runs/run-long/events"),
+    });
+    let done = std::process::Command::new(python).arg(script).arg(context.to_string()).status();
+    assert!(done.unwrap().success(), "the script in the browser failed");
 }
 
 fn request(address: SocketAddr, path: &str) -> TcpStream {

@@ -15,6 +15,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     for file in [
         "app.css",
         "app.js",
+        "events.js",
         "playground.js",
         "vendor/htmx-4.0.1.min.js",
         "vendor/hx-sse-4.0.1.min.js",

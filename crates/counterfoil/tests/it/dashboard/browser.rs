@@ -43,6 +43,11 @@ fn every_page_can_be_read_without_scripts() {
 }
 
 #[test]
+fn a_run_with_many_events_has_one_long_list() {
+    play("events");
+}
+
+#[test]
 fn hostile_text_stays_text() {
     play("hostile");
 }
