@@ -176,7 +176,7 @@ fn serve(runtime: &tokio::runtime::Runtime, state: &Path) -> (SocketAddr, String
         contracts: None,
     };
     let server = runtime.block_on(Server::bind(options)).unwrap();
-    let (address, sign_in) = (server.address(), server.sign_in_path().unwrap());
+    let (address, sign_in) = (server.address(), server.sign_in_links().path(None).unwrap());
     runtime.spawn(server.serve(std::future::pending()));
     (address, sign_in)
 }

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 pub(crate) const TOKEN: &str = "f00dfeed-token-of-the-tests-f00dfeed";
 
 /// Every route with every method that leads somewhere, and some that do not.
-pub(crate) const TARGETS: [(&str, &str); 37] = [
+pub(crate) const TARGETS: [(&str, &str); 40] = [
     ("GET", "/"),
     ("HEAD", "/"),
     ("POST", "/"),

@@ -413,7 +413,9 @@ mod tests {
         let out = field(&map);
         assert!(!out.is_usable());
         assert!(
-            loss_text(&out).contains("an object whose keys are data cannot be expressed: it could only be empty"),
+            loss_text(&out).contains(
+                "an object whose keys are data cannot be expressed: it could only be empty"
+            ),
             "{}",
             loss_text(&out)
         );

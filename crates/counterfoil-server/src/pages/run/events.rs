@@ -4,7 +4,7 @@
 use super::super::format::{self, Mark};
 use super::now::Moment;
 use super::timeline::offset;
-use crate::event_page::{self, EventPage, PAGE, Place};
+use crate::event_page::{self, EventPage, Place};
 use crate::pages::{Change, Rendered, Section, filled, filters, parse_query};
 use crate::problem::Problem;
 use crate::site::Site;
