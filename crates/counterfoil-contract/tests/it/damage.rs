@@ -230,32 +230,46 @@ fn lost_before_a_comma(found: &Value, original: &Value) -> bool {
     }
 }
 
+/// Checks the law for the document and the damage that follow from a seed.
+fn law(seed: u64) -> Result<(), TestCaseError> {
+    let mut choices = Choices(seed);
+    choices.below(1);
+    let original = json!({"result": choices.value(3), "status": choices.value(0)});
+    let text = choices.text(&original);
+    let damaged = choices.damage(&text);
+    if serde_json::from_str::<Value>(&damaged).is_ok() {
+        return Ok(());
+    }
+    for contract in CONTRACTS.iter() {
+        let report = contract.check(&damaged);
+        let Some(found) = report.value else { continue };
+        let repairs = &report.provenance.repairs;
+        // A strict value with text around it was not repaired.
+        if repairs.is_empty() && contract.framing().name() == "any-json" {
+            continue;
+        }
+        let commas = repairs.iter().all(|repair| repair.kind == RepairKind::TrailingComma);
+        if commas && lost_before_a_comma(&found, &original) {
+            continue;
+        }
+        prop_assert_eq!(&found, &original, "\n{}\nbecame\n{}\n{:?}", text, damaged, repairs);
+    }
+    Ok(())
+}
+
+/// Seeds with which the law failed once.
+#[test]
+fn damage_that_was_misread_once_is_read_rightly() {
+    for seed in [3_942_224_067_302_956_388] {
+        law(seed).unwrap();
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(ProptestConfig::default().cases.max(4000)) })]
 
     #[test]
     fn damage_in_one_place_gives_the_original_or_a_rejection(seed in 1u64..) {
-        let mut choices = Choices(seed);
-        choices.below(1);
-        let original = json!({"result": choices.value(3), "status": choices.value(0)});
-        let text = choices.text(&original);
-        let damaged = choices.damage(&text);
-        if serde_json::from_str::<Value>(&damaged).is_ok() {
-            return Ok(());
-        }
-        for contract in CONTRACTS.iter() {
-            let report = contract.check(&damaged);
-            let Some(found) = report.value else { continue };
-            let repairs = &report.provenance.repairs;
-            // A strict value with text around it was not repaired.
-            if repairs.is_empty() && contract.framing().name() == "any-json" {
-                continue;
-            }
-            let commas = repairs.iter().all(|repair| repair.kind == RepairKind::TrailingComma);
-            if commas && lost_before_a_comma(&found, &original) {
-                continue;
-            }
-            prop_assert_eq!(&found, &original, "\n{}\nbecame\n{}\n{:?}", text, damaged, repairs);
-        }
+        law(seed)?;
     }
 }

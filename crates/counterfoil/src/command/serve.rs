@@ -16,6 +16,7 @@ use counterfoil_server::{
     ContractSource, RunControl, Server, ServerOptions, SignInLinks, StateFolder,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -227,6 +228,8 @@ fn open(link: &str) {
     for program in named {
         let mut command = Command::new(program);
         command.arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // Ctrl-C in this terminal must not end the browser.
+        command.process_group(0);
         if let Ok(mut child) = command.spawn() {
             std::thread::spawn(move || child.wait());
             return;

@@ -276,7 +276,8 @@ fn a_state_folder_has_the_name_of_its_repository_however_it_is_given() {
 #[test]
 fn ui_opens_the_link_that_it_prints() {
     let project = TestProject::new(PROGRAM);
-    let script = "echo \"$*\" > opened.part; mv opened.part opened";
+    let script = "echo $$ $(cut -d' ' -f5 /proc/$$/stat) > group
+        echo \"$*\" > opened.part; mv opened.part opened";
     let browser = project.write_program("browser", script);
     let mut command = project.command(&["ui"]);
     let server = TestServer::start_command(&project, command.env("BROWSER", &browser));
@@ -285,6 +286,10 @@ fn ui_opens_the_link_that_it_prints() {
     });
     assert_eq!(opened.trim_end(), format!("http://{}{}", server.address, server.link));
     assert_eq!(server.send("GET", &server.link, &[], "").status, 200);
+    // Ctrl-C goes to the process group of the command.
+    let group = project.read_or_empty("group");
+    let (pid, group) = group.trim_end().split_once(' ').unwrap();
+    assert_eq!(pid, group, "the browser would end with the command");
 }
 
 /// A server acts for anyone who asks it, so nothing that a run started may start one.
