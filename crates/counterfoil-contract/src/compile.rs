@@ -6,6 +6,7 @@ mod claims;
 mod defaults;
 mod examples;
 mod filled;
+mod paths;
 #[cfg(feature = "rules")]
 mod rules;
 
@@ -15,7 +16,7 @@ use crate::contract::Contract;
 use crate::definition::{Definition, check_id};
 use crate::display::Display;
 use crate::expr::{MAX_SCHEMA_PARTS, Type};
-use crate::policy::{Coerce, Framing, MAX_DEPTH, MAX_VALUES, Policy, UnknownFields};
+use crate::policy::{Framing, MAX_DEPTH, MAX_VALUES, Policy, UnknownFields};
 use crate::problem::{LoadError, Problem};
 use crate::schema::build_validator;
 use crate::work::{self, MAX_COMPILE_TIME};
@@ -115,7 +116,8 @@ fn compile_now(mut definition: Definition) -> Result<Contract, LoadError> {
     refuse_rules(&definition, &mut problems);
     #[cfg(feature = "rules")]
     let approves = approves::compile(&definition, &ty, &mut problems);
-    check_paths(&definition, &ty, &mut problems);
+    claims::check(&definition, &ty, &mut problems);
+    paths::check_policy(&definition, &ty, &mut problems);
     let optional = asked::compile(&schema, &mut problems);
     let asked = optional.as_ref().unwrap_or(&schema);
     let filled = filled::compile(&definition, &schema, asked, &ty, &mut problems);
@@ -271,38 +273,7 @@ fn resolve_schema(definition: &mut Definition) -> Result<Value, Vec<Problem>> {
     }
 }
 
-/// Whether a path such as `findings/*/file` exists in a type.
+/// Whether a path of a claim, such as `findings/*/file`, exists in a type.
 fn path_exists(path: &str, root: &Type) -> bool {
     path.is_empty() || root.at(path.trim_start_matches('/').split(['/', '.'])).is_some()
-}
-
-/// Checks that the paths of claims and policies exist in the schema.
-fn check_paths(definition: &Definition, root: &Type, problems: &mut Vec<Problem>) {
-    claims::check(definition, root, problems);
-    for (index, rename) in definition.policy.rename.iter().enumerate() {
-        let field = format!("{}/{}", rename.at, rename.to);
-        if !path_exists(&field, root) {
-            problems.push(Problem::new(
-                Code::BadPolicy,
-                &format!("policy.rename[{index}]"),
-                format!("'{field}' is not a path in the schema"),
-                "at: is a pointer pattern, to: a field of the objects there",
-            ));
-        }
-    }
-    let mut patterns: Vec<(&str, &String)> =
-        definition.policy.salvage.iter().map(|path| ("policy.salvage", path)).collect();
-    if let Coerce::Fields(fields) = &definition.policy.coerce {
-        patterns.extend(fields.iter().map(|path| ("policy.coerce", path)));
-    }
-    for (place, path) in patterns {
-        if !path_exists(path, root) {
-            problems.push(Problem::new(
-                Code::BadPolicy,
-                place,
-                format!("'{path}' is not a path in the schema"),
-                "write a JSON pointer, with * for the items of a list",
-            ));
-        }
-    }
 }

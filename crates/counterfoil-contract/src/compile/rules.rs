@@ -1,5 +1,6 @@
 //! Compiles the rules of a contract: type-checks their expressions against the schema.
 
+use super::paths;
 use crate::code::Code;
 use crate::contract::CompiledRule;
 use crate::definition::Rule;
@@ -76,16 +77,32 @@ fn compile_rule(
     let mut item = None;
     for (key, pattern) in [("each", &rule.each), ("unique", &rule.unique)] {
         let Some(pattern) = pattern else { continue };
-        match pattern.strip_prefix('/').and_then(|path| root.at(path.split('/'))) {
-            Some(ty) if key == "each" => item = Some(ty),
-            Some(_) => {}
-            None => problems.push(Problem::new(
-                Code::BadRule,
-                &format!("{place}.{key}"),
-                format!("'{pattern}' is not a path in the schema"),
-                "write a pointer with * for the items, as in /findings/*/id",
-            )),
+        let selected = paths::selected(pattern, root);
+        let subject = match &selected {
+            Some(ty) if names_items(pattern) => ty.clone(),
+            // What else is wrong is said of the items that were probably meant.
+            Some(ty) => ty.at(["*"]).unwrap_or(Type::Any),
+            None => Type::Any,
+        };
+        if key == "each" {
+            item = Some(subject);
         }
+        let (message, hint) = match selected {
+            Some(_) if names_items(pattern) => continue,
+            Some(ty) => (
+                format!("'{pattern}' names one value, not the items of a list or a map"),
+                one_value_hint(key, pattern, &ty, root),
+            ),
+            None => (
+                format!("'{pattern}' is not a path in the schema"),
+                paths::hint(
+                    pattern,
+                    root,
+                    "write a pointer with * for the items, as in /findings/*/id",
+                ),
+            ),
+        };
+        problems.push(Problem::new(Code::BadRule, &format!("{place}.{key}"), message, hint));
     }
     if rule.unique.is_some()
         && (rule.each.is_some()
@@ -103,28 +120,23 @@ fn compile_rule(
     }
     let subject = item.as_ref().unwrap_or(root);
     if let Some(at) = &rule.at
-        && subject.at(at.split('/').skip(1)).is_none()
+        && paths::type_at(at, subject).is_none()
     {
         problems.push(Problem::new(
             Code::BadRule,
             &format!("{place}.at"),
             format!("'{at}' is not a path in the schema"),
-            "write the pointer of a field, as in /fix_info",
+            paths::hint(at, subject, "write the pointer of a field, as in /fix_info"),
         ));
     }
     for (key, fields) in [("require", &rule.require), ("forbid", &rule.forbid)] {
         for field in fields {
-            if let Some(object) = subject.object()
-                && !object.open
-                && !object.fields.contains_key(field)
-            {
-                let names = object.fields.keys().map(String::as_str);
+            if let Some((message, hint)) = unknown_field(field, subject) {
                 problems.push(Problem::new(
                     Code::BadRule,
                     &format!("{place}.{key}"),
-                    format!("unknown field '{field}'"),
-                    did_you_mean(field, names)
-                        .unwrap_or_else(|| "name a field of the schema".into()),
+                    message,
+                    hint,
                 ));
             }
         }
@@ -193,6 +205,54 @@ fn compile_rule(
         reads_whole,
         item,
     })
+}
+
+/// Whether a pattern names the items of a list or a map.
+fn names_items(pattern: &str) -> bool {
+    pattern.split('/').any(|token| token == "*")
+}
+
+/// What to write instead of a pattern that names one value.
+fn one_value_hint(key: &str, pattern: &str, ty: &Type, root: &Type) -> String {
+    if ty.at(["*"]).is_some() {
+        return format!("write {key}: {pattern}/* for its items");
+    }
+    let known = root.object().and_then(|object| {
+        let mut fields = object.in_order().into_iter();
+        fields.find(|(_, field)| field.ty.items().is_some()).map(|(name, _)| name.clone())
+    });
+    let list = known.as_deref().unwrap_or("findings");
+    if key == "each" {
+        format!(
+            "write each: /{list}/* for a rule about items; without each, the rule is about the result"
+        )
+    } else {
+        format!("write unique: /{list}/* for items that must differ")
+    }
+}
+
+/// Why a rule cannot require or forbid a field of a value, and what to write instead.
+fn unknown_field(field: &str, subject: &Type) -> Option<(String, String)> {
+    let may_have = |one: &Type| match one {
+        Type::Any | Type::Map(_) => true,
+        Type::Object(object) => object.open || object.fields.contains_key(field),
+        _ => false,
+    };
+    if subject.alternatives().iter().any(may_have) {
+        return None;
+    }
+    let Some(object) = subject.object() else {
+        let hint = if subject.items().is_some() {
+            "only objects have fields; a rule about the items of a list has each: with a * at its end"
+        } else {
+            "only objects have fields; write a check for other values"
+        };
+        let message = format!("{} has no field '{field}'", article(&subject.to_string()));
+        return Some((message, hint.to_owned()));
+    };
+    let names = object.fields.keys().map(String::as_str);
+    let hint = did_you_mean(field, names).unwrap_or_else(|| "name a field of the schema".into());
+    Some((format!("unknown field '{field}'"), hint))
 }
 
 /// The line of an expression with carets under what is wrong.

@@ -26,6 +26,8 @@ mod hostile;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod laws;
 #[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
+mod mistakes;
+#[cfg(all(feature = "diagnostics", feature = "rules", feature = "yaml"))]
 mod quotations;
 mod recursion;
 mod salvage;
