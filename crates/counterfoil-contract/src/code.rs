@@ -150,6 +150,7 @@ codes! {
     BesideEnvelope = "W0111", "fields beside the result in its envelope were left out";
     MisspeltKeyword = "W0401", "a keyword of a contract's schema is probably misspelt";
     MisspeltFormat = "W0402", "a format of a contract's schema is probably misspelt";
+    NoEffect = "W0403", "a setting of a contract's policy has no effect";
 }
 
 impl Code {

@@ -1,6 +1,8 @@
 //! What is probably a mistake in a contract that loads: keywords of its schema that JSON Schema does
 //! not have, and formats that nothing validates. A validator ignores them, so a misspelt one lets every
-//! value pass.
+//! value pass. Besides, settings of its policy that have no effect.
+
+mod no_effect;
 
 use crate::code::Code;
 use crate::contract::Contract;
@@ -138,9 +140,12 @@ const MAX_NAME: usize = 60;
 
 impl Contract {
     /// What is probably a mistake in the contract, although it is valid: keywords and formats of its
-    /// schema that are unknown and nearly known ones. Those that begin with `x-` are meant.
+    /// schema that are unknown and nearly known ones (those that begin with `x-` are meant), and
+    /// settings of its policy that have no effect.
     pub fn lint(&self) -> Vec<Problem> {
-        misspelt_words(self.raw_schema())
+        let mut problems = misspelt_words(self.raw_schema());
+        problems.extend(no_effect::check(self.policy()));
+        problems
     }
 }
 
