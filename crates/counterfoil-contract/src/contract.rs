@@ -45,10 +45,13 @@ pub struct Contract {
 pub(crate) struct FilledFields {
     #[cfg(feature = "rules")]
     pub(crate) fields: Vec<FilledField>,
-    /// The schema in which the fields are optional, for results that rules fill in.
+    /// The objects of which every field is filled in, as pointers.
+    #[cfg(feature = "rules")]
+    pub(crate) objects: Vec<String>,
+    /// The schema in which these fields and objects are optional, for results that rules fill in.
     #[cfg_attr(not(feature = "rules"), expect(dead_code, reason = "only rules fill in fields"))]
     pub(crate) relaxed: SchemaValidator,
-    /// The schema, the type and the examples without the fields.
+    /// The schema, the type and the examples without these fields and objects.
     pub(crate) schema: Value,
     pub(crate) ty: Type,
     pub(crate) examples: Vec<Value>,

@@ -14,6 +14,11 @@ use crate::json::escape;
 use crate::problem::Problem;
 use crate::schema::build_validator;
 use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+/// Types are known this many levels deep. Deeper objects are asked for, also if they are filled.
+const MAX_DEPTH: usize = 64;
 
 /// The fields that are filled in; none if there are none, or if one is not valid. `asked` is the
 /// schema with the fields that agents may leave out.
@@ -46,7 +51,7 @@ pub(super) fn compile(
             );
             continue;
         };
-        pointers.push(path.iter().map(|name| format!("/{}", escape(name))).collect::<String>());
+        pointers.push(pointer_of(field));
         #[cfg(feature = "rules")]
         match Expression::compile(source, &Scope::for_variable("run", run_type())) {
             Ok(expression) => match assignable(expression.ty(), &ty) {
@@ -81,8 +86,11 @@ pub(super) fn compile(
     let mut relaxed = schema.clone();
     let mut asked = asked.clone();
     let mut examples = definition.examples.clone();
-    for field in definition.filled.keys() {
-        let path: Vec<&str> = filled_field(field).split('/').collect();
+    let objects = filled_objects(definition, schema);
+    let fields_and_objects =
+        definition.filled.keys().map(|key| filled_field(key)).chain(objects.iter().copied());
+    for field in fields_and_objects {
+        let path: Vec<&str> = field.split('/').collect();
         remove(&mut relaxed, &path, false);
         remove(&mut asked, &path, true);
         let (name, parents) = path.split_last().unwrap_or((&"", &[]));
@@ -104,11 +112,57 @@ pub(super) fn compile(
     (problems.len() == before).then_some(FilledFields {
         #[cfg(feature = "rules")]
         fields,
+        #[cfg(feature = "rules")]
+        objects: objects.into_iter().map(pointer_of).collect(),
         relaxed,
         schema: asked,
         ty,
         examples,
     })
+}
+
+fn pointer_of(field: &str) -> String {
+    field.split('/').map(|name| format!("/{}", escape(name))).collect()
+}
+
+/// The objects of which every field is filled in, the inner ones first. Nothing of them is left for
+/// the agent.
+fn filled_objects<'d>(definition: &'d Definition, schema: &Value) -> Vec<&'d str> {
+    let mut filled: HashSet<String> =
+        definition.filled.keys().map(|key| filled_field(key).to_owned()).collect();
+    let mut objects: Vec<&str> = Vec::new();
+    for key in definition.filled.keys() {
+        let field = filled_field(key);
+        objects.extend(field.match_indices('/').take(MAX_DEPTH).map(|(end, _)| &field[..end]));
+    }
+    objects.sort_unstable_by_key(|object| (Reverse(object.matches('/').count()), *object));
+    objects.dedup();
+    objects.retain(|object| {
+        let path: Vec<&str> = object.split('/').collect();
+        let node = property_at(schema, &path).map(|node| resolve(schema, node));
+        let fields = node
+            .filter(|node| !may_have_others(node))
+            .and_then(|node| node.get("properties")?.as_object());
+        let is_filled = fields.is_some_and(|fields| {
+            fields
+                .keys()
+                .all(|name| !name.contains('/') && filled.contains(&format!("{object}/{name}")))
+        });
+        if is_filled {
+            filled.insert((*object).to_owned());
+        }
+        is_filled
+    });
+    objects
+}
+
+/// Whether an object may have fields, or need some, that are not among its properties.
+fn may_have_others(object: &Value) -> bool {
+    let more = object.get("additionalProperties");
+    matches!(more, Some(Value::Bool(true) | Value::Object(_)))
+        || ["patternProperties", "allOf", "anyOf", "oneOf", "if"]
+            .iter()
+            .any(|keyword| object.get(*keyword).is_some())
 }
 
 /// The schema of a property, through `properties` and references.

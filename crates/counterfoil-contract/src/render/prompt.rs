@@ -139,8 +139,16 @@ fn declared_rules(contract: &Contract) -> Vec<String> {
         .collect()
 }
 
-/// Whether a rule reads a field that is filled in, so that the agent can do nothing about it.
+/// Whether a rule reads or requires what is filled in, so that the agent can do nothing about it.
 fn reads_filled(contract: &Contract, rule: &Rule) -> bool {
+    let object = contract.asked_type().object();
+    let is_filled = |name: &String| {
+        contract.ty().object().is_some_and(|all| all.fields.contains_key(name))
+            && object.is_none_or(|asked| !asked.fields.contains_key(name))
+    };
+    if rule.each.is_none() && !rule.require.is_empty() && rule.require.iter().all(is_filled) {
+        return true;
+    }
     let paths = contract.definition().filled.keys();
     let mut paths = paths.map(|field| format!("result.{}", filled_field(field).replace('/', ".")));
     paths.any(|path| {

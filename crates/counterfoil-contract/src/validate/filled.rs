@@ -5,6 +5,7 @@ use super::describe::{SpanResolver, excerpt, field_name};
 use crate::code::Code;
 use crate::context::run_type;
 use crate::contract::Contract;
+use crate::json::unescape;
 use crate::policy::Policy;
 use crate::report::Violation;
 use serde_json::{Map, Value};
@@ -26,6 +27,9 @@ pub(super) struct Filled {
 pub(super) fn fill(contract: &Contract, policy: &Policy, value: &mut Value) -> Filled {
     let mut outcome = Filled::default();
     let Some(fields) = &contract.filled else { return outcome };
+    for object in &fields.objects {
+        remove_null(value, object);
+    }
     let run = policy.context.as_ref().map_or(Value::Null, |context| context.run_value());
     for field in &fields.fields {
         let pointer = &field.pointer;
@@ -54,6 +58,16 @@ pub(super) fn fill(contract: &Contract, policy: &Policy, value: &mut Value) -> F
         }
     }
     outcome
+}
+
+/// Removes an object that the agent gives as null: of what it is not asked for, null says nothing.
+fn remove_null(root: &mut Value, pointer: &str) {
+    if root.pointer(pointer).is_some_and(Value::is_null)
+        && let Some((around, name)) = pointer.rsplit_once('/')
+        && let Some(Value::Object(members)) = root.pointer_mut(around)
+    {
+        members.shift_remove(&*unescape(name));
+    }
 }
 
 /// Inserts a value at a pointer. Objects on the way are created; false if something else is there.

@@ -10,7 +10,7 @@ use crate::capped::Capped;
 use crate::code::Code;
 use crate::contract::{CompiledRule, Contract};
 use crate::expr::{Evaluated, Expr, SharedMeter, Type, Variables, to_cel};
-use crate::json::escape;
+use crate::json::{escape, unescape};
 use crate::report::Violation;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -48,7 +48,10 @@ pub(crate) fn apply(
             (Some(pattern), _) | (None, Some(pattern)) => vec![pattern.clone()],
             _ => rule.reads.clone(),
         };
-        if roots.iter().any(is_invalid) || (rule.reads_whole && !existing.is_empty()) {
+        if roots.iter().any(is_invalid)
+            || (rule.reads_whole && !existing.is_empty())
+            || requires_unknown(rule, unknown)
+        {
             continue;
         }
         if let Some(pattern) = &rule.rule.unique {
@@ -78,6 +81,15 @@ pub(crate) fn apply(
         }
     }
     findings
+}
+
+/// Whether a rule requires a field that is filled in and not known, or an object with such a field.
+fn requires_unknown(rule: &CompiledRule, unknown: &[String]) -> bool {
+    let is_unknown = |field: &String| {
+        let mut roots = unknown.iter().filter_map(|pointer| pointer.split('/').nth(1));
+        roots.any(|root| unescape(root) == *field)
+    };
+    rule.rule.each.is_none() && rule.rule.require.iter().any(is_unknown)
 }
 
 /// The violation of a result for which the rules take too many steps.

@@ -154,3 +154,85 @@ fn every_mistake_in_filled_is_named() {
         }
     }
 }
+
+const OBJECTS: &str = r##"
+contract: acme/objects
+version: 1
+framing: any-json
+schema:
+  type: object
+  required: [ok, meta, outer, mixed, open]
+  properties:
+    ok: { type: boolean }
+    meta: { $ref: "#/$defs/times" }
+    outer: { type: object, required: [inner], properties: { inner: { $ref: "#/$defs/times" } } }
+    mixed: { type: object, required: [run, note], properties: { run: { type: string }, note: { type: string } } }
+    open: { type: object, required: [run], properties: { run: { type: string } }, additionalProperties: true }
+    times: { $ref: "#/$defs/times" }
+  $defs:
+    times: { type: object, required: [took_ms, run], properties: { took_ms: { type: integer }, run: { type: string } } }
+filled:
+  meta/took_ms: run.duration_ms
+  meta/run: run.id
+  outer/inner/took_ms: run.duration_ms
+  outer/inner/run?: run.id
+  mixed/run: run.id
+  open/run: run.id
+rules:
+  - { id: meta-is-there, require: [meta] }
+examples:
+  - ok: true
+    meta: { took_ms: 1, run: a }
+    outer: { inner: { took_ms: 1, run: a } }
+    mixed: { run: a, note: fine }
+    open: { run: a }
+"##;
+
+#[test]
+fn an_object_that_is_filled_in_is_not_asked_for() {
+    let contract = Contract::from_yaml(OBJECTS).unwrap();
+    let mut asked = vec![contract.prompt(), contract.repair(&contract.check("nothing"))];
+    asked.extend(Target::ALL.map(|target| schema(&contract, target).schema.to_string()));
+    for text in asked {
+        for name in ["meta", "outer", "inner"] {
+            assert!(!text.contains(name), "{name}: {text}");
+        }
+    }
+    assert!(contract.prompt().contains("`mixed`") && contract.prompt().contains("`open`"));
+    let names: Vec<&String> = contract.asked_type().object().unwrap().fields.keys().collect();
+    assert_eq!(names, ["mixed", "ok", "open", "times"], "others may refer to the same schema");
+    assert_eq!(
+        contract.asked_examples(),
+        [json!({"ok": true, "mixed": {"note": "fine"}, "open": {}})]
+    );
+}
+
+#[test]
+fn an_object_that_is_filled_in_is_not_required() {
+    let contract = Contract::from_yaml(OBJECTS).unwrap();
+    let check = |value: &Value, context: Context| {
+        contract.check_with(&value.to_string(), &contract.policy().with_context(&Arc::new(context)))
+    };
+    let filled = json!({"took_ms": 70, "run": "run-1"});
+    for given in [json!({}), json!({"meta": null, "outer": null}), json!({"meta": {}, "outer": {}})]
+    {
+        let mut value = json!({"ok": true, "mixed": {"note": "fine"}, "open": {}});
+        value.as_object_mut().unwrap().extend(given.as_object().unwrap().clone());
+        let report = check(&value, ended());
+        let result = report.value.clone().unwrap_or_default();
+        assert_eq!(result["meta"], filled, "{report:#?}");
+        assert_eq!(result["outer"]["inner"], filled, "{report:#?}");
+    }
+    let other =
+        json!({"ok": true, "meta": {"run": "run-7"}, "mixed": {"note": "fine"}, "open": {}});
+    assert_eq!(check(&other, ended()).codes(), [Code::FilledDiffers]);
+}
+
+#[test]
+fn an_object_of_which_nothing_is_known_may_be_missing() {
+    let contract = Contract::from_yaml(OBJECTS).unwrap();
+    let value = json!({"ok": true, "mixed": {"note": "fine"}, "open": {}});
+    let report = contract.check(&value.to_string());
+    assert_eq!(report.value, Some(value), "{report:#?}");
+    assert!(report.warnings.iter().all(|warning| warning.code == Code::NotFilled));
+}
