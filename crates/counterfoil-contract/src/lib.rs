@@ -35,8 +35,8 @@
 //! The modules hold what fewer programs need: [`render`] (prompts, schemas for vendors, reference
 //! pages), [`compat`] (comparing versions of a contract), `diagnostic` (reports for people),
 //! [`claim`] (statements of a result that can be verified), [`expr`] (types and expressions),
-//! [`question`] (results that must be confirmed), [`shown`] (what an agent was shown, which is not
-//! an answer when it is repeated).
+//! [`question`] (results that must be confirmed), [`nothing`] (empty values), [`shown`] (what an
+//! agent was shown, which is not an answer when it is repeated).
 //!
 //! Every report that is not accepted emits one `tracing` event with the target
 //! `counterfoil::rejected`: contract, agent, stage, codes.
@@ -76,6 +76,7 @@ pub mod fields;
 mod json;
 mod lint;
 pub mod load;
+pub mod nothing;
 mod own_words;
 #[cfg(feature = "rules")]
 mod pattern;

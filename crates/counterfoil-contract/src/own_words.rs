@@ -1,6 +1,7 @@
 //! Whether a result can equal another one by chance.
 
 use crate::expr::Type;
+use crate::nothing;
 use serde_json::Value;
 
 /// Whether a result has words or numbers of its own. Without any, that is only with booleans,
@@ -14,7 +15,7 @@ pub(crate) fn carries_own_words(value: &Value, ty: &Type) -> bool {
             let fixed = alternatives
                 .iter()
                 .any(|one| matches!(one, Type::String(Some(allowed)) if allowed.contains(text)));
-            !text.trim().is_empty() && !fixed
+            !nothing::is_empty(value) && !fixed
         }
         Value::Array(items) => {
             let inner = ty.items().cloned().unwrap_or(Type::Any);

@@ -1,6 +1,7 @@
 //! The framing of a result and the policy: how strictly a text is read.
 
 use crate::context::Context;
+use crate::nothing;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -98,8 +99,8 @@ pub enum Truncated {
     Accept,
 }
 
-/// What follows from a field that the contract does not define and that has a value. One without a
-/// value (null, or an empty text, list or object) says nothing and is only noted.
+/// What follows from a field that the contract does not define and that has a value. One that is
+/// empty (see [`nothing`]) is only noted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UnknownFields {
@@ -255,17 +256,6 @@ fn is_max_values(limit: &usize) -> bool {
     *limit == MAX_VALUES
 }
 
-/// Whether a value says nothing.
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(_) | Value::Number(_) => false,
-        Value::String(text) => text.trim().is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-    }
-}
-
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -330,7 +320,7 @@ impl Policy {
 
     /// Whether an unknown field with this value is refused.
     pub(crate) fn refuses_unknown(&self, value: &Value) -> bool {
-        self.closed || (self.unknown_fields == UnknownFields::Refuse && !is_empty(value))
+        self.closed || (self.unknown_fields == UnknownFields::Refuse && !nothing::is_empty(value))
     }
 
     pub(crate) fn repairs(&self) -> bool {

@@ -224,7 +224,8 @@ fn one_value_hint(key: &str, pattern: &str, ty: &Type, root: &Type) -> String {
     let list = known.as_deref().unwrap_or("findings");
     if key == "each" {
         format!(
-            "write each: /{list}/* for a rule about items; without each, the rule is about the result"
+            "write each: /{list}/* for a rule about items; without each, the rule is about the \
+             result"
         )
     } else {
         format!("write unique: /{list}/* for items that must differ")
@@ -243,7 +244,8 @@ fn unknown_field(field: &str, subject: &Type) -> Option<(String, String)> {
     }
     let Some(object) = subject.object() else {
         let hint = if subject.items().is_some() {
-            "only objects have fields; a rule about the items of a list has each: with a * at its end"
+            "only objects have fields; a rule about the items of a list has each: with a * at its \
+             end"
         } else {
             "only objects have fields; write a check for other values"
         };

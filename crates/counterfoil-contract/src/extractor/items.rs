@@ -11,6 +11,7 @@ use crate::extract::repair::Attempt;
 use crate::extract::repair_scan::BlockRepairer;
 use crate::extract::strict_scan::StrictScan;
 use crate::json::{self, Beginning};
+use crate::nothing;
 use crate::policy::{Policy, UnknownFields, matches};
 use crate::read;
 use crate::report::{RefusedResult, RejectedItem, SalvagedItems};
@@ -162,7 +163,7 @@ fn take_open_item(read: &mut Beginning, lists: &[String]) -> Option<RejectedItem
 /// Whether a value says anything in words.
 fn has_text(value: &Value) -> bool {
     match value {
-        Value::String(text) => !text.trim().is_empty(),
+        Value::String(_) => !nothing::is_empty(value),
         Value::Array(items) => items.iter().any(has_text),
         Value::Object(members) => members.values().any(has_text),
         _ => false,

@@ -1,6 +1,7 @@
 //! JSON values as numbers: equal for values that mean the same, whatever their spelling, the order
 //! of lists, and members that say nothing.
 
+use crate::nothing::is_empty;
 use crate::policy::Limits;
 use serde_json::{Number, Value};
 use std::collections::{HashMap, HashSet};
@@ -78,17 +79,6 @@ impl Values {
             found.iter().all(|objects| has(objects, number))
                 && !others.iter().any(|objects| has(objects, number))
         })
-    }
-}
-
-/// Whether a value says nothing, so that an object means the same with and without it.
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.trim().is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

@@ -6,6 +6,7 @@ use super::describe::SpanResolver;
 use crate::code::Code;
 use crate::contract::Contract;
 use crate::expr::Type;
+use crate::nothing::is_empty_throughout;
 use crate::report::Violation;
 use serde_json::Value;
 
@@ -47,7 +48,7 @@ pub(super) fn unexplained(
     }
     let fields = error_fields(contract);
     let first = fields.first()?;
-    if fields.iter().any(|name| value.get(name).is_some_and(says_something)) {
+    if fields.iter().any(|name| value.get(name).is_some_and(|value| !is_empty_throughout(value))) {
         return None;
     }
     let names = fields.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ");
@@ -59,15 +60,4 @@ pub(super) fn unexplained(
     violation.received = value.get(first).map_or_else(|| "nothing".into(), Value::to_string);
     violation.hint = format!("say in {names} what went wrong");
     Some(violation)
-}
-
-/// Whether a value is more than blanks.
-fn says_something(value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::String(text) => !text.trim().is_empty(),
-        Value::Array(items) => items.iter().any(says_something),
-        Value::Object(members) => members.values().any(says_something),
-        Value::Bool(_) | Value::Number(_) => true,
-    }
 }

@@ -11,6 +11,7 @@ use crate::code::Code;
 use crate::contract::{CompiledRule, Contract};
 use crate::expr::{Evaluated, Expr, SharedMeter, Type, Variables, to_cel};
 use crate::json::{escape, unescape};
+use crate::nothing::is_empty;
 use crate::report::Violation;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -192,7 +193,7 @@ fn apply_rule(
         }
     }
     for field in &rule.rule.require {
-        if !has_value(value.get(field)) {
+        if value.get(field).is_none_or(is_empty) {
             report_missing(rule, base, field, value, spans, findings);
         }
     }
@@ -220,23 +221,6 @@ fn apply_rule(
             Evaluated::False => report_contradiction(rule, base, value, check, spans, findings),
             Evaluated::Failed(why) => report_failure(rule, base, check, &why, spans, findings),
         }
-    }
-}
-
-fn has_value(value: Option<&Value>) -> bool {
-    match value {
-        None | Some(Value::Null) => false,
-        Some(Value::String(text)) => !text.trim().is_empty(),
-        Some(_) => true,
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(items) => items.is_empty(),
-        Value::String(text) => text.is_empty(),
-        _ => false,
     }
 }
 

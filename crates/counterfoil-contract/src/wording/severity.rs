@@ -5,6 +5,7 @@ mod words;
 
 use super::parts::{Part, any_part, leading_number, pattern, says_no, says_yes, snake_case};
 use super::verdict::reports_nothing;
+use crate::nothing;
 use crate::pattern::Pattern;
 use regex::Regex;
 use serde_json::Value;
@@ -72,7 +73,7 @@ fn is_mild(severity: &Value) -> bool {
         Value::Bool(_) => false,
         Value::Number(_) => leading_number(severity).is_some_and(is_low_score),
         Value::String(text) => {
-            text.is_empty()
+            nothing::is_empty(severity)
                 || (WORDS.mild.is_match(text)
                     && !WORDS.grade_inside.is_match(&WORDS.no_grade.replace_all(text, "")))
                 || leading_number(severity).is_some_and(is_low_score)

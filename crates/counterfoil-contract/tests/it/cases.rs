@@ -108,6 +108,7 @@ macro_rules! case_files {
 
 case_files! {
     any_json = "any-json";
+    empty_values = "empty-values";
     fenced_json = "fenced-json";
     json_only = "json-only";
     last_attempt = "last-attempt";

@@ -5,6 +5,7 @@ use super::claimed_counts::{ClaimedCounts, ClaimedNumber, stated_status};
 use super::stated::claim_from_word;
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimKind, EffectiveClaim};
+use counterfoil_contract::nothing::is_empty_throughout;
 use serde_json::{Map, Value};
 use strum::IntoStaticStr;
 
@@ -245,7 +246,7 @@ pub(super) fn command_claim(value: &Value) -> CommandClaim {
                     CommandClaim::Counts
                 }
                 Some(claim) => claim,
-                None if counts.is_empty() && !is_empty(value) => CommandClaim::Unclear,
+                None if counts.is_empty() && !is_empty_throughout(value) => CommandClaim::Unclear,
                 None => counts.command_claim(),
             }
         }
@@ -262,17 +263,6 @@ pub(super) fn combine_claims(claims: impl Iterator<Item = CommandClaim>) -> Comm
         (CommandClaim::Counts, CommandClaim::Counts) => CommandClaim::Counts,
     });
     combined.unwrap_or(CommandClaim::Unstated)
-}
-
-/// Whether a value holds nothing at any depth.
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::String(text) => text.trim().is_empty(),
-        Value::Array(items) => items.iter().all(is_empty),
-        Value::Object(members) => members.values().all(is_empty),
-        Value::Bool(_) | Value::Number(_) => false,
-    }
 }
 
 /// A command in a field.
