@@ -10,7 +10,7 @@ use crate::capped::Capped;
 use crate::code::Code;
 use crate::contract::{CompiledRule, Contract};
 use crate::expr::{Evaluated, Expr, SharedMeter, Type, Variables, to_cel};
-use crate::json::{escape, unescape};
+use crate::json::escape;
 use crate::nothing::is_empty;
 use crate::report::Violation;
 use serde_json::Value;
@@ -51,7 +51,7 @@ pub(crate) fn apply(
         };
         if roots.iter().any(is_invalid)
             || (rule.reads_whole && !existing.is_empty())
-            || requires_unknown(rule, unknown)
+            || requires_unknown(contract, rule, unknown)
         {
             continue;
         }
@@ -84,11 +84,14 @@ pub(crate) fn apply(
     findings
 }
 
-/// Whether a rule requires a field that is filled in and not known, or an object with such a field.
-fn requires_unknown(rule: &CompiledRule, unknown: &[String]) -> bool {
+/// Whether a rule requires a field that is filled in and not known, or an object of such fields.
+fn requires_unknown(contract: &Contract, rule: &CompiledRule, unknown: &[String]) -> bool {
+    let objects = contract.filled.as_ref().map_or(&[][..], |filled| filled.objects.as_slice());
     let is_unknown = |field: &String| {
-        let mut roots = unknown.iter().filter_map(|pointer| pointer.split('/').nth(1));
-        roots.any(|root| unescape(root) == *field)
+        let pointer = format!("/{}", escape(field));
+        let inside = format!("{pointer}/");
+        unknown.contains(&pointer)
+            || (objects.contains(&pointer) && unknown.iter().any(|one| one.starts_with(&inside)))
     };
     rule.rule.each.is_none() && rule.rule.require.iter().any(is_unknown)
 }

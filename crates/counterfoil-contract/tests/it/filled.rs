@@ -236,3 +236,14 @@ fn an_object_of_which_nothing_is_known_may_be_missing() {
     assert_eq!(report.value, Some(value), "{report:#?}");
     assert!(report.warnings.iter().all(|warning| warning.code == Code::NotFilled));
 }
+
+#[test]
+fn a_rule_applies_to_an_object_with_a_field_of_the_agent() {
+    let contract = Contract::from_yaml(
+        "contract: acme/mixed\nversion: 1\nfields: { ok: boolean, mixed?: { run: string, note: string } }\n\
+         filled: { mixed/run: run.id }\nrules: [{ id: mixed-when-ok, when: result.ok, require: [mixed] }]\n",
+    )
+    .unwrap();
+    assert_eq!(contract.check(r#"{"ok": true}"#).codes(), [Code::MissingWhen]);
+    assert!(contract.check(r#"{"ok": true, "mixed": {"note": "fine"}}"#).is_accepted());
+}
