@@ -80,6 +80,7 @@ pub mod nothing;
 mod own_words;
 #[cfg(feature = "rules")]
 mod pattern;
+mod placeholder;
 pub mod policy;
 mod problem;
 pub mod question;

@@ -3,9 +3,7 @@
 
 mod block;
 
-pub(crate) use block::{
-    entries as block_entries, is_template_text, read as block, read_cut_off as block_cut_off,
-};
+pub(crate) use block::{entries as block_entries, read as block, read_cut_off as block_cut_off};
 
 use crate::code::Code;
 use crate::edit::{self, Edit, OffsetMap};

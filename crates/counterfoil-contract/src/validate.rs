@@ -28,6 +28,7 @@ pub(crate) use value_spans::ValueSpans;
 use crate::capped::Capped;
 use crate::code::Code;
 use crate::contract::Contract;
+use crate::placeholder;
 use crate::policy::Policy;
 use crate::report::{Coercion, Stage, Violation};
 use crate::source::Source;
@@ -172,7 +173,13 @@ pub(crate) fn validate(
             warnings.push(|| warning);
         }
     }
-    let scan = walk::scan_fields(&value, contract.ty(), policy.placeholders);
+    let mut scan = walk::scan_fields(&value, contract.ty(), policy.placeholders);
+    if policy.placeholders {
+        // The reader of a block has reported its own.
+        let known = found.pointers();
+        let left_in = placeholder::left_in(contract, &value).into_iter();
+        scan.placeholders.extend(left_in.filter(|pointer| !known.contains(pointer)));
+    }
     if !valid {
         let errors = if max_errors > MAX_SCHEMA_ERRORS {
             found.leave_out_values(walk::count_values(&value));

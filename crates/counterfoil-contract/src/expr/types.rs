@@ -142,6 +142,18 @@ impl Type {
         Self::Object(Arc::new(ObjectType { fields, open: false }))
     }
 
+    /// A short name, for prompts: without the fields of an object.
+    pub(crate) fn short_name(&self) -> String {
+        match self {
+            Self::Object(_) => "object".into(),
+            Self::List(items) => format!("list of {}", items.short_name()),
+            Self::Union(types) => {
+                types.iter().map(Self::short_name).collect::<Vec<_>>().join(" or ")
+            }
+            other => other.to_string(),
+        }
+    }
+
     /// The members of a union; for any other type, the type itself.
     pub fn alternatives(&self) -> &[Type] {
         match self {

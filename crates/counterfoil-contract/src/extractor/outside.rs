@@ -7,6 +7,7 @@ use crate::attempt::{AttemptKeys, Likeness};
 use crate::contract::Contract;
 use crate::extract::block::BlockScan;
 use crate::extract::strict_scan::{ScanEvent, Shape, StrictScan, ThinkMark};
+use crate::placeholder;
 use crate::read;
 use crate::shown::Shown;
 use crate::source::{Source, Span};
@@ -165,5 +166,5 @@ impl Outside {
 /// placeholders for values.
 pub(crate) fn is_block_attempt(keys: &AttemptKeys, content: &str) -> bool {
     read::block_entries(content)
-        .any(|(key, value)| keys.knows(key) && !read::is_template_text(value))
+        .any(|(key, value)| keys.knows(key) && !placeholder::is_bracketed(value))
 }

@@ -10,6 +10,7 @@ use crate::code::Code;
 use crate::contract::Contract;
 use crate::expr::{Field, ObjectType, Type};
 use crate::json::{self, Children, Node};
+use crate::placeholder;
 use crate::policy::Policy;
 use crate::report::{Coercion, Violation};
 use crate::source::{Source, Span};
@@ -23,6 +24,7 @@ use list::Unclear;
 use serde_json::map::Entry as Slot;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 /// A longer block gets a warning.
@@ -103,9 +105,12 @@ pub(crate) fn read_cut_off(
 }
 
 struct BlockReader<'r, 't> {
+    contract: &'r Contract,
     object: Option<&'r ObjectType>,
     /// The fields, by their bare names.
     names: HashMap<String, &'r str>,
+    /// What the template shows for each field, once a value may be it.
+    shown: OnceCell<HashMap<&'r str, String>>,
     source: &'r Source<'t>,
     policy: &'r Policy,
     /// Whether lines after the last one are missing.
@@ -125,8 +130,10 @@ impl<'r, 't> BlockReader<'r, 't> {
         let names =
             names.chain(fields.map(|name| (bare_name(name).into_owned(), name.as_str()))).collect();
         Self {
+            contract,
             object,
             names,
+            shown: OnceCell::new(),
             source,
             policy,
             cut_off: false,
@@ -152,7 +159,7 @@ impl<'r, 't> BlockReader<'r, 't> {
                 (None, Slot::Occupied(slot)) => Some(slot.get()),
                 (None, Slot::Vacant(_)) => None,
             };
-            let template = self.is_template(self.field(&item), text);
+            let template = self.is_template(&item);
             if let Some(first) = first.filter(|_| !template) {
                 let equal = *first == value;
                 // A field beside an unknown one with nearly its name is noted as unknown.
@@ -273,11 +280,13 @@ impl<'r, 't> BlockReader<'r, 't> {
         let why = if item.continued.is_some() {
             if text.is_empty() { Unclear::Below } else { Unclear::Continued }
         } else {
-            if self.is_template(field, text) {
-                if is_template_text(text) {
-                    self.violations.push(|| placeholder(&pointer(), text, self.source, extent));
+            if self.is_template(item) {
+                // The validation reports the one that the contract gives.
+                let is_given = field.and_then(|field| field.placeholder.as_deref()) == Some(text);
+                if placeholder::is_bracketed(text) || !is_given {
+                    let source = self.source;
+                    self.violations.push(|| left_in(&pointer(), text, source, extent));
                 }
-                // Kept unchanged: the placeholder check reports it.
                 return Value::from(text);
             }
             match self.typed_or_unknown(text, field) {
@@ -338,13 +347,35 @@ impl<'r, 't> BlockReader<'r, 't> {
         value::typed(text, ty, self.policy.strict, self.policy.limits())
     }
 
-    /// Whether a value is a placeholder of the template.
-    fn is_template(&self, field: Option<&Field>, text: &str) -> bool {
-        self.policy.placeholders
-            && field.is_some_and(|field| {
-                is_template_text(text)
-                    || field.placeholder.as_deref().is_some_and(|template| template == text)
-            })
+    /// Whether the value of an entry is a placeholder of the template, and no real value.
+    fn is_template(&self, item: &Item<'_, '_>) -> bool {
+        let text = item.entry.value;
+        let Some(field) = self.field(item).filter(|_| self.policy.placeholders) else {
+            return false;
+        };
+        let is_placeholder = placeholder::is_bracketed(text)
+            || field.placeholder.as_deref() == Some(text)
+            || self.is_shown(item.entry.key, text);
+        is_placeholder && !self.is_of_contract(item.entry.key, text, field)
+    }
+
+    /// Whether the template shows a text for a field.
+    fn is_shown(&self, key: &str, text: &str) -> bool {
+        // Without a placeholder of its own, a field is shown in brackets.
+        text.starts_with('[')
+            && self
+                .shown
+                .get_or_init(|| placeholder::all_shown(self.contract))
+                .get(key)
+                .is_some_and(|shown| shown == text)
+    }
+
+    /// Whether the contract itself has a text as a value of a field: allowed, or in an example.
+    fn is_of_contract(&self, key: &str, text: &str, field: &Field) -> bool {
+        placeholder::is_allowed(text, &field.ty)
+            || self
+                .typed(text, field)
+                .is_ok_and(|typed| placeholder::is_in_example(self.contract, key, &typed.value))
     }
 
     fn duplicate(&mut self, key: &str, written: &str, equal: bool, (start, end): (usize, usize)) {
@@ -430,7 +461,8 @@ fn bare_name(key: &str) -> Cow<'_, str> {
     Cow::Owned(bare.to_lowercase())
 }
 
-fn placeholder(
+/// The violation of a placeholder that was left in.
+fn left_in(
     pointer: &str,
     text: &str,
     source: &Source<'_>,
@@ -449,55 +481,5 @@ fn placeholder(
         received: excerpt(&Value::from(text)),
         hint: "replace the placeholder with the real value".into(),
         rule: None,
-    }
-}
-
-/// Whether a value is a placeholder of a template: `[a/b]`, `[list] or "none"`, `[n]/[m]`.
-pub(crate) fn is_template_text(text: &str) -> bool {
-    let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    if inner == Some("n/a") {
-        return false;
-    }
-    if text.starts_with('[')
-        && (text.ends_with("or \"none\"") || text.ends_with("or none") || text.contains("]/["))
-    {
-        return true;
-    }
-    // Alternatives in brackets: words joined by slashes, without spaces.
-    inner.is_some_and(|inner| {
-        let parts: Vec<&str> = inner.split('/').collect();
-        parts.len() > 1
-            && parts.iter().all(|part| {
-                !part.is_empty()
-                    && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
-            })
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn templates_are_distinguished_from_values() {
-        for text in [
-            "[true/false]",
-            "[low/medium/high]",
-            "[a, b] or \"none\"",
-            "[phase number]/[total phases]",
-        ] {
-            assert!(is_template_text(text), "{text}");
-        }
-        for text in [
-            "[src/auth/service.ts]",
-            "[a, b]",
-            "2/3",
-            "none",
-            "[]",
-            "[src/a.ts, src/b.ts]",
-            "[n/a]",
-        ] {
-            assert!(!is_template_text(text), "{text}");
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! The reference page of a contract.
 
 use super::claims::{consequence, describe};
-use super::prompt::{frame_result, root_fields, rules, short_type};
+use super::prompt::{frame_result, root_fields, rules};
 use crate::claim::Claim;
 use crate::contract::Contract;
 use crate::policy::{Coerce, RepairPolicy};
@@ -42,7 +42,7 @@ pub fn page(contract: &Contract) -> String {
         let _ = writeln!(
             text,
             "| `{name}` | {} | {required} | {what} |",
-            short_type(&field.ty).replace('|', "\\|")
+            field.ty.short_name().replace('|', "\\|")
         );
     }
     let rules = rules(contract);

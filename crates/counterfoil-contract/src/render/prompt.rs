@@ -6,6 +6,7 @@ use crate::code::Code;
 use crate::contract::Contract;
 use crate::definition::{Rule, filled_field};
 use crate::expr::{Field, ObjectType, Type};
+use crate::placeholder;
 use crate::policy::Framing;
 use crate::question::is_question;
 use crate::report::{Report, Status, Violation};
@@ -203,9 +204,7 @@ fn list_instruction(contract: &Contract) -> &'static str {
 pub(crate) fn block_template(contract: &Contract) -> String {
     let mut text = String::from("---OUTPUT---\n");
     for (name, field) in root_fields(contract) {
-        let shown =
-            field.placeholder.clone().unwrap_or_else(|| format!("[{}]", short_type(&field.ty)));
-        let _ = writeln!(text, "{name}: {shown}");
+        let _ = writeln!(text, "{name}: {}", placeholder::shown(&field));
     }
     text.push_str("---END---\n");
     text
@@ -215,16 +214,6 @@ pub(crate) fn block_template(contract: &Contract) -> String {
 pub(crate) fn root_fields(contract: &Contract) -> Vec<(String, Field)> {
     let Some(object) = contract.asked_type().object() else { return Vec::new() };
     object.in_order().into_iter().map(|(name, field)| (name.clone(), field.clone())).collect()
-}
-
-/// A short name of a type.
-pub(crate) fn short_type(ty: &Type) -> String {
-    match ty {
-        Type::Object(_) => "object".into(),
-        Type::List(items) => format!("list of {}", short_type(items)),
-        Type::Union(types) => types.iter().map(short_type).collect::<Vec<_>>().join(" or "),
-        other => other.to_string(),
-    }
 }
 
 fn write_fields(object: &ObjectType, depth: usize, text: &mut String) {
@@ -239,7 +228,7 @@ fn write_fields(object: &ObjectType, depth: usize, text: &mut String) {
             text,
             "{}- `{name}` ({}{need}){what}",
             "  ".repeat(depth),
-            short_type(&field.ty)
+            field.ty.short_name()
         );
         if depth < MAX_FIELD_DEPTH {
             let inner = field.ty.object().or_else(|| field.ty.items().and_then(Type::object));

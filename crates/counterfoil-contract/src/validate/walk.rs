@@ -4,6 +4,7 @@
 use crate::capped::{Capped, Entry};
 use crate::expr::{Field, Type};
 use crate::json::escape;
+use crate::placeholder;
 use crate::work;
 use serde_json::Value;
 
@@ -156,7 +157,7 @@ fn scan_value<'v>(
             for (name, member) in members {
                 let path = path.key(name);
                 let known = object.and_then(|object| object.fields.get(name));
-                if placeholders && is_ellipsis(name) {
+                if placeholders && placeholder::is_ellipsis(name) {
                     scan.placeholders.push(path.pointer());
                     continue;
                 }
@@ -191,10 +192,9 @@ fn scan_value<'v>(
         }
         Value::String(text)
             if placeholders
-                && (is_placeholder(text)
-                    || field
-                        .and_then(|field| field.placeholder.as_deref())
-                        .is_some_and(|template| is_template(text, template))) =>
+                && (placeholder::is_placeholder(text)
+                    || field.is_some_and(|field| placeholder::is_given(text, field)))
+                && !placeholder::is_allowed(text, ty) =>
         {
             scan.placeholders.push(path.pointer());
         }
@@ -244,60 +244,10 @@ pub(crate) fn count_scalars(value: &Value) -> usize {
     }
 }
 
-fn is_ellipsis(text: &str) -> bool {
-    matches!(text, "..." | "…")
-}
-
-/// Whether a text is a placeholder such as `<path>` or `...`.
-fn is_placeholder(text: &str) -> bool {
-    const MAX_CHARS: usize = 64;
-    match text.as_bytes().first() {
-        Some(b'<') => {
-            let inner = text.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
-            text.len() <= MAX_CHARS
-                && inner.is_some_and(|inner| {
-                    !inner.is_empty() && !inner.contains(['<', '>', '/', '=']) && !is_markup(inner)
-                })
-        }
-        Some(b'.' | 0xe2) => is_ellipsis(text),
-        _ => false,
-    }
-}
-
-/// Whether the text between `<` and `>` is markup: a declaration, an instruction, or an element
-/// whose name describes no value. Elements such as `title` do, so they are placeholders.
-fn is_markup(inner: &str) -> bool {
-    const ELEMENTS: &str = "abbr blockquote br colgroup dfn div em fieldset figcaption h1 h2 h3 h4 \
-        h5 h6 hgroup hr html iframe img kbd li nav noscript ol optgroup samp span svg tbody td \
-        textarea tfoot th thead tr ul wbr";
-    let is_instruction =
-        inner.starts_with(['!', '?', '%']) && inner.contains(char::is_alphanumeric);
-    is_instruction || ELEMENTS.split(' ').any(|element| inner.eq_ignore_ascii_case(element))
-}
-
-/// Whether a text equals the placeholder of a template, with or without brackets.
-fn is_template(text: &str, template: &str) -> bool {
-    let bare = |text: &str| text.trim().trim_matches(['[', ']']).to_lowercase();
-    bare(text) == bare(template)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn placeholders_are_distinguished_from_text() {
-        for text in ["<path>", "<what is wrong>", "...", "…", "<ISO8601>", "<title>", "<?>"] {
-            assert!(is_placeholder(text), "{text}");
-        }
-        for text in ["Vec<T>", "<b>bold</b>", "", "a < b", "<", "<>", "wait...", "</div>"] {
-            assert!(!is_placeholder(text), "{text}");
-        }
-        for text in ["<div>", "<BR>", "<!DOCTYPE html>", "<?php echo 1 ?>", "`<path>`"] {
-            assert!(!is_placeholder(text), "{text}");
-        }
-    }
 
     #[test]
     fn defaults_and_unknown_fields_have_pointers() {

@@ -416,3 +416,19 @@ fn a_rejection_is_logged_with_its_place() {
     assert_eq!(field("expected"), Some("\"boolean\""));
     assert_eq!(field("received"), Some("\"integer 7\""));
 }
+
+#[test]
+fn the_repair_of_a_placeholder_asks_for_the_real_value() {
+    let text = "contract: acme/block\nversion: 1\nframing: output-block\nfields: { ok: boolean, note: string }";
+    let contract = Contract::from_yaml(text).unwrap();
+    assert!(contract.prompt().contains("\nnote: [string]\n"), "{}", contract.prompt());
+    let echoed = "---OUTPUT---\nok: true\nnote: [string]\n---END---\n";
+    let repair = contract.repair(&contract.check(echoed));
+    let line = "- /note (line 3): `note` still holds the placeholder \"[string]\" of the template; \
+        replace the placeholder with the real value\n";
+    assert!(repair.contains(line), "{repair}");
+    // Sent in another way, it is none either.
+    let report = contract.check_value(&json!({"ok": true, "note": "[string]"}));
+    assert_eq!(report.codes(), [Code::Placeholder]);
+    assert!(contract.check_value(&json!({"ok": true, "note": "a [string]"})).is_accepted());
+}

@@ -117,6 +117,7 @@ case_files! {
     last_numbers = "last-numbers";
     origin_forms = "origin-forms";
     output_block = "output-block";
+    placeholders = "placeholders";
     quotations = "quotations";
     repairs = "repairs";
     rules = "rules";
