@@ -7,6 +7,7 @@ use crate::definition::Definition;
 use crate::policy::{Framing, Policy};
 use crate::problem::LoadError;
 use crate::report::Report;
+use crate::schema::build_validator;
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -219,6 +220,14 @@ impl AsRef<str> for RepoPath {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub String);
+
+impl Timestamp {
+    /// The point in time that a text names; `None` if a field of the form `timestamp` refuses it.
+    pub fn parse(text: &str) -> Option<Self> {
+        let validator = build_validator(&schema_of::<Self>()).ok()?;
+        validator.is_valid(&Value::from(text)).then(|| Self(text.to_owned()))
+    }
+}
 
 impl JsonSchema for Timestamp {
     fn schema_name() -> Cow<'static, str> {

@@ -1,7 +1,7 @@
 //! Fields that are filled in from what is known of the attempt.
 
 use counterfoil_contract::render::vendor::{Target, schema};
-use counterfoil_contract::{Code, Context, Contract, Report};
+use counterfoil_contract::{Code, Context, Contract, Report, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -89,6 +89,24 @@ fn a_value_of_the_agent_is_kept_where_the_contract_says_so() {
     let left_out = json!({"ok": true, "meta": {"note": "fine"}});
     assert_eq!(at(check(left_out)), Some(json!("2026-03-02T10:00:00Z")));
     assert!(!contract.prompt().contains("`at`"), "the agent is not asked for it");
+}
+
+#[test]
+fn a_time_is_what_a_field_of_that_form_accepts() {
+    let contract =
+        Contract::from_yaml("contract: a/b\nversion: 1\nfields: { at: timestamp }").unwrap();
+    for (text, is_time) in [
+        ("2026-03-01T09:30:00Z", true),
+        ("2026-03-01T09:30:00.25+02:00", true),
+        ("2026-03-01T09:30:00", false),
+        ("2026-03-01", false),
+        ("2026-13-01T09:30:00Z", false),
+        ("yesterday", false),
+        ("", false),
+    ] {
+        assert_eq!(Timestamp::parse(text).is_some(), is_time, "{text}");
+        assert_eq!(contract.check_value(&json!({ "at": text })).is_accepted(), is_time, "{text}");
+    }
 }
 
 #[test]

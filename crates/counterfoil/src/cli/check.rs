@@ -5,7 +5,7 @@ use super::long_help::CHECK_HELP;
 use super::runs::parse_whole;
 use clap::{Args, ValueEnum};
 use counterfoil_contract::policy::{RepairPolicy, Truncated};
-use counterfoil_contract::{Context, Framing, Policy};
+use counterfoil_contract::{Context, Framing, Policy, Timestamp};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -131,6 +131,9 @@ fn parse_known(text: &str) -> Result<(String, String), String> {
     }
     if name == "duration_ms" && value.parse::<u64>().is_err() {
         return Err("duration_ms is a number of milliseconds".to_owned());
+    }
+    if matches!(name, "started" | "ended") && Timestamp::parse(value).is_none() {
+        return Err(format!("{name} is a time as in RFC 3339, such as 2026-01-31T12:00:00Z"));
     }
     Ok((name.to_owned(), value.to_owned()))
 }

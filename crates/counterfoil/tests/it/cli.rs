@@ -543,6 +543,28 @@ fn a_repair_is_asked_for_what_check_rejects() {
 }
 
 #[test]
+fn a_known_value_has_the_form_of_its_name() {
+    let known = |value: &str| {
+        counterfoil().args(["check", "--contract", QA, "--known", value]).write_stdin(GOOD).output()
+    };
+    for value in ["started=2026-03-01T09:30:00Z", "ended=2026-03-01T09:30:00.5+02:00", "run=x"] {
+        assert_eq!(known(value).code, Some(0), "{value}");
+    }
+    for (value, why) in [
+        ("started=yesterday", "started is a time as in RFC 3339"),
+        ("ended=2026-03-01", "ended is a time as in RFC 3339"),
+        ("ended=", "ended is a time as in RFC 3339"),
+        ("duration_ms=fast", "duration_ms is a number of milliseconds"),
+        ("begun=2026-03-01T09:30:00Z", "'begun' is not one of run, workflow"),
+    ] {
+        let output = known(value);
+        assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{value}");
+        let option = format!("invalid value '{value}' for '--known <NAME=VALUE>': {why}");
+        assert!(output.stderr.contains(&option), "{}", output.stderr);
+    }
+}
+
+#[test]
 fn several_files_are_checked_at_once() {
     let folder = TempDir::new().unwrap();
     let good = file(&folder, "good.txt", GOOD);
