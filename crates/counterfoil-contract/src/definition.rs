@@ -394,7 +394,11 @@ pub(crate) fn filled_field(key: &str) -> &str {
 }
 
 /// Checks that a text can be the id of a contract.
-pub(crate) fn check_id(id: &str) -> Result<(), String> {
+///
+/// # Errors
+///
+/// If it cannot: why not.
+pub fn check_id(id: &str) -> Result<(), String> {
     let Some((namespace, name)) = id.split_once('/') else {
         return Err(format!("'{id}' has no namespace"));
     };

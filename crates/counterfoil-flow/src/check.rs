@@ -76,6 +76,13 @@ pub fn check(file: &str, files: &dyn Files, registry: &Registry) -> Result<Workf
     check_with(file, files, registry, OwnContracts::InFiles)
 }
 
+/// Whether a text can be the name of a workflow, a state, an agent, a limit or a sub-workflow.
+pub fn is_name(text: &str) -> bool {
+    text.len() <= 80
+        && text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/'))
+}
+
 /// Where the contracts listed under `contracts:` are loaded from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OwnContracts {
@@ -374,10 +381,7 @@ impl<'n> Checker<'n> {
 
     /// Checks the name of a state, an agent, a limit or a sub-workflow.
     fn check_name(&mut self, name: SpannedStr<'_>, what: &str) {
-        let is_valid = name.text.len() <= 80
-            && name.text.starts_with(|first: char| first.is_ascii_alphabetic())
-            && name.text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/'));
-        if !is_valid {
+        if !is_name(name.text) {
             let message = format!("'{}' is not a valid name for {what}", name.text);
             self.report(
                 Code::BadName,

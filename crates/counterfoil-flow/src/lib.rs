@@ -38,7 +38,7 @@ pub use attempt_message::{
     WorkMessage,
 };
 pub use bundle::{Bundle, FileError, Files};
-pub use check::{Rejected, check, reload};
+pub use check::{Rejected, check, is_name, reload};
 pub use decide::{
     AgentWork, AttemptRequest, AttemptWork, ChangesWork, ChecksWork, Command, CommandWork,
     CommitWork, EarlierAttempt, FileCheck, QuotedValue, ReadWork, WorkspaceOp, WorkspaceOpKind,

@@ -1,14 +1,16 @@
 //! The files of a new contract or workflow. No I/O.
 //!
-//! `infer` derives a schema from an example, `claims` what can be verified of it, `agent_file` reads a subagent's Markdown file, and
-//! `files` writes the texts. A scaffold is checked as a whole before any file is written.
+//! `names` derives the names, `infer` a schema from an example, `claims` what can be verified of it,
+//! `agent_file` reads a subagent's Markdown file, and `files` writes the texts. A scaffold is checked as a whole before any file is written.
 
 mod agent_file;
 mod claims;
 mod files;
 mod infer;
+mod names;
 mod reply;
 
 pub(crate) use agent_file::{AgentFile, parse as parse_agent_file};
 pub(crate) use files::{Scaffold, contract_files, workflow_files};
 pub(crate) use infer::{field_paths, schema_of};
+pub(crate) use names::{Subject, names};

@@ -2,7 +2,7 @@
 
 use crate::cli::{NewCommand, SourceArgs};
 use crate::exit::Exit;
-use crate::scaffold::{self, AgentFile, Scaffold, contract_files, workflow_files};
+use crate::scaffold::{self, AgentFile, Scaffold, Subject, contract_files, workflow_files};
 use crate::schema::FileKind;
 use crate::{input, output, render, unpack};
 use anyhow::{Context, Result, bail};
@@ -26,14 +26,16 @@ const MAX_FIELDS: usize = 40;
 const NAMESPACE: &str = "own";
 
 pub(crate) fn run(command: &NewCommand) -> Result<Exit> {
-    let (NewCommand::Contract { name, source } | NewCommand::Workflow { name, source }) = command;
+    let (subject, name, source) = match command {
+        NewCommand::Contract { name, source } => (Subject::Contract, name, source),
+        NewCommand::Workflow { name, source } => (Subject::Workflow, name, source),
+    };
     let folder = source.dir.clone().unwrap_or_else(|| ".".into());
-    let scaffold = read(name, source, &folder)?;
-    let ((files, contract), workflow) = match command {
-        NewCommand::Contract { .. } => {
-            (contract_files(&scaffold)?, format!("try-{}", scaffold.name))
-        }
-        NewCommand::Workflow { .. } => (new_workflow(&scaffold, &folder)?, scaffold.name.clone()),
+    let scaffold = read(subject, name, source, &folder)?;
+    let file = &scaffold.names.file;
+    let ((files, contract), workflow) = match subject {
+        Subject::Contract => (contract_files(&scaffold)?, format!("try-{file}")),
+        Subject::Workflow => (new_workflow(&scaffold, &folder)?, file.clone()),
     };
     let written = write(&folder, &files)?;
     let folder = source.dir.as_ref().map(|folder| display_path(folder)).unwrap_or_default();
@@ -46,7 +48,7 @@ fn new_workflow(
     scaffold: &Scaffold,
     folder: &Path,
 ) -> Result<(BTreeMap<String, String>, Contract)> {
-    let path = folder.join(format!("contracts/{}.yaml", scaffold.name));
+    let path = folder.join(format!("contracts/{}.yaml", scaffold.names.file));
     if scaffold.example.is_some() || path.symlink_metadata().is_err() {
         return Ok(workflow_files(scaffold, None)?);
     }
@@ -55,23 +57,8 @@ fn new_workflow(
 }
 
 /// What the scaffold is made from.
-fn read(name: &str, source: &SourceArgs, folder: &Path) -> Result<Scaffold> {
-    let (namespace, short) = match name.split_once('/') {
-        Some((namespace, short)) => (namespace.to_owned(), short),
-        None => (namespace(folder), name),
-    };
-    let is_word = |word: &str| {
-        word.len() <= 60
-            && word.starts_with(|c: char| c.is_ascii_lowercase())
-            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-            && !word.ends_with('-')
-    };
-    if !is_word(short) || !is_word(&namespace) {
-        bail!(
-            "'{name}' is not an id; write NAME or NAMESPACE/NAME, each of lower-case letters, digits \
-             and -, as in review or acme/review"
-        );
-    }
+fn read(subject: Subject, name: &str, source: &SourceArgs, folder: &Path) -> Result<Scaffold> {
+    let names = scaffold::names(subject, name, &namespace(folder))?;
     let agent = source.from_agent.as_deref().map(read_agent).transpose()?;
     let example = match (&source.from_example, &agent) {
         (Some(file), _) => Some(read_example(file)?),
@@ -109,8 +96,7 @@ fn read(name: &str, source: &SourceArgs, folder: &Path) -> Result<Scaffold> {
         }
         None => None,
     };
-    let contract = format!("{namespace}/{short}");
-    Ok(Scaffold { name: short.to_owned(), contract, agent, example })
+    Ok(Scaffold { names, agent, example })
 }
 
 /// A namespace from the name of a folder.

@@ -1,6 +1,7 @@
 //! The texts of a scaffold's files, checked as a whole.
 
 use super::agent_file::AgentFile;
+use super::names::{self, Names};
 use super::{claims, reply};
 use crate::schema::FileKind;
 use counterfoil_contract::claim::ClaimKind;
@@ -16,10 +17,8 @@ const SCHEMAS: &str = "schemas";
 /// A new contract or workflow: what it is named, and what it is made from.
 #[derive(Clone, Debug)]
 pub(crate) struct Scaffold {
-    /// The name of the files, of the agent and of the workflow.
-    pub(crate) name: String,
-    /// The id of the contract.
-    pub(crate) contract: String,
+    /// The names of the contract, the files, the workflow and the agent.
+    pub(crate) names: Names,
     /// The subagent that it is for.
     pub(crate) agent: Option<AgentFile>,
     /// An example of the result, with its schema.
@@ -48,29 +47,30 @@ type Files = BTreeMap<String, String>;
 
 /// The contract, and the files of a new one: the contract, a workflow with one step that tries it, and a script.
 pub(crate) fn contract_files(scaffold: &Scaffold) -> Result<(Files, Contract), ScaffoldError> {
-    let name = &scaffold.name;
+    let Names { contract: id, file, workflow } = &scaffold.names;
     let (contract, text) = new_contract(scaffold)?;
-    let workflow = format!("try-{name}");
+    let name = names::yaml(workflow);
+    let main = format!("try-{file}");
     let prompt = "{{ task }}";
-    let mut files = Files::from([(contract_path(name), text)]);
+    let mut files = Files::from([(contract_path(file), text)]);
     files.insert(
-        format!("{workflow}.yaml"),
+        format!("{main}.yaml"),
         format!(
             "# yaml-language-server: $schema={SCHEMAS}/{}\n\
              # One step that returns a result of {id}, to try the contract.\n\
-             workflow: {workflow}\nversion: 1\ninputs:\n  task: string\nagents:\n  {name}: {{ contract: {id}, prompt: \"{prompt}\"{access} }}\n\
+             workflow: {trial}\nversion: 1\ninputs:\n  task: string\nagents:\n  {name}: {{ contract: {id}, prompt: \"{prompt}\"{access} }}\n\
              contracts: [{path}]\nstart: work\nstates:\n  work: {{ agent: {name}, go: done }}\n  done: {{ end: done }}\n",
             FileKind::Workflow.file_name(),
-            id = scaffold.contract,
+            trial = names::trial(workflow),
             access = access(scaffold),
-            path = contract_path(name),
+            path = contract_path(file),
         ),
     );
     files.insert(
-        format!("{workflow}.script.yaml"),
-        script(name, &contract, prompt, Some(&own_reply(scaffold)))?,
+        format!("{main}.script.yaml"),
+        script(&name, &contract, prompt, Some(&own_reply(scaffold)))?,
     );
-    Ok((checked(&format!("{workflow}.yaml"), files)?, contract))
+    Ok((checked(&format!("{main}.yaml"), files)?, contract))
 }
 
 /// The files of a new workflow: the workflow, its prompt, a script, and its contract unless there is
@@ -79,8 +79,9 @@ pub(crate) fn workflow_files(
     scaffold: &Scaffold,
     existing: Option<(Contract, &str)>,
 ) -> Result<(Files, Contract), ScaffoldError> {
-    let name = &scaffold.name;
-    let path = contract_path(name);
+    let Names { file, workflow, .. } = &scaffold.names;
+    let name = names::yaml(workflow);
+    let path = contract_path(file);
     let mut files = Files::new();
     let is_new = existing.is_none();
     let contract = match existing {
@@ -101,7 +102,7 @@ pub(crate) fn workflow_files(
     let prompt = prompt(instructions.unwrap_or_default(), repeats);
     let text = format!(
         "# yaml-language-server: $schema={SCHEMAS}/{}\n\
-         workflow: {name}\nversion: 1\nsummary: {}\ninputs:\n  task: string\n{}agents:\n  {name}: {{ contract: {}, prompt: prompts/{name}.md{} }}\n\
+         workflow: {name}\nversion: 1\nsummary: {}\ninputs:\n  task: string\n{}agents:\n  {name}: {{ contract: {}, prompt: prompts/{file}.md{} }}\n\
          contracts: [{path}]\n{}",
         FileKind::Workflow.file_name(),
         quoted(&summary(scaffold, "Do a task")),
@@ -109,17 +110,17 @@ pub(crate) fn workflow_files(
         contract.id(),
         access(scaffold),
         if repeats { REPEATING } else { ONE_STEP }
-            .replace("AGENT", name)
-            .replace("CLAIMS", &if is_new { required_claims(&contract) } else { String::new() })
-            .replace("GUARD", &guard(&contract)),
+            .replace("<AGENT>", &name)
+            .replace("<CLAIMS>", &if is_new { required_claims(&contract) } else { String::new() })
+            .replace("<GUARD>", &guard(&contract)),
     );
-    files.insert(format!("{name}.yaml"), text);
+    files.insert(format!("{file}.yaml"), text);
     files.insert(
-        format!("{name}.script.yaml"),
-        script(name, &contract, instructions.unwrap_or_default(), reply.as_ref())?,
+        format!("{file}.script.yaml"),
+        script(&name, &contract, instructions.unwrap_or_default(), reply.as_ref())?,
     );
-    files.insert(format!("prompts/{name}.md"), prompt);
-    let mut files = checked(&format!("{name}.yaml"), files)?;
+    files.insert(format!("prompts/{file}.md"), prompt);
+    let mut files = checked(&format!("{file}.yaml"), files)?;
     if !is_new {
         files.remove(&path);
     }
@@ -132,7 +133,7 @@ limits:
 start: work
 states:
   work:
-    agent: AGENT
+    agent: <AGENT>
     next:
       - { when: result.done, go: done }
       - { set: { left: result.summary }, go: work, counts: rounds }
@@ -144,9 +145,9 @@ const ONE_STEP: &str = "\
 start: work
 states:
   work:
-    agent: AGENT
-CLAIMS    next:
-      - { go: done }                       # GUARD
+    agent: <AGENT>
+<CLAIMS>    next:
+      - { go: done }                       # <GUARD>
   done: { end: done }
 ";
 
@@ -181,8 +182,8 @@ fn guard(contract: &Contract) -> String {
     }
 }
 
-fn contract_path(name: &str) -> String {
-    format!("contracts/{name}.yaml")
+fn contract_path(file: &str) -> String {
+    format!("contracts/{file}.yaml")
 }
 
 fn access(scaffold: &Scaffold) -> &'static str {
@@ -213,13 +214,13 @@ fn new_contract(scaffold: &Scaffold) -> Result<(Contract, String), ScaffoldError
         "# yaml-language-server: $schema=../{SCHEMAS}/{}\n",
         FileKind::Contract.file_name()
     );
-    let what = format!("What the agent {} returns", scaffold.name);
+    let what = format!("What the agent {} returns", scaffold.names.workflow);
     let text = match &scaffold.example {
         Some((example, schema)) => {
             let definition =
-                Definition::new(&scaffold.contract, 1, Framing::default(), schema.clone())
+                Definition::new(&scaffold.names.contract, 1, Framing::default(), schema.clone())
                     .summary(&summary(scaffold, &what))
-                    .agent(&scaffold.name)
+                    .agent(&scaffold.names.workflow)
                     .example(example.clone());
             let claims = claims::of(example).into_iter();
             let definition = claims
@@ -266,9 +267,9 @@ fn own_contract(scaffold: &Scaffold, what: &str) -> String {
         "contract: {}\nversion: 1\nsummary: {}\nagent: {}\nfields:\n  done: boolean             # whether nothing is left to do\n  \
          summary: string           # what was done, and what is left\n{files}{claim}\
          examples:                 # agents are shown them; an answer that repeats one is none\n  - {example}\n",
-        scaffold.contract,
+        scaffold.names.contract,
         quoted(&summary(scaffold, what)),
-        scaffold.name,
+        names::yaml(&scaffold.names.workflow),
     )
 }
 

@@ -94,6 +94,37 @@ fn a_workflow_uses_the_contract_of_its_name() {
 }
 
 #[test]
+fn whatever_can_be_an_id_can_be_a_name() {
+    let project = project();
+    for (kind, name, id, contract, workflow) in [
+        ("contract", "my.org/review.v2", "my.org/review.v2", "review.v2", "try-review.v2"),
+        ("contract", "acme/fix_it", "acme/fix_it", "fix_it", "try-fix_it"),
+        ("contract", "1.0/2fa", "1.0/2fa", "2fa", "try-2fa"),
+        ("contract", "acme/null", "acme/null", "null", "try-null"),
+        ("workflow", "acme/plan.v2", "acme/plan.v2", "plan.v2", "plan.v2"),
+        ("workflow", "acme/2", "acme/2", "2", "2"),
+        ("workflow", "acme/true", "acme/true", "true", "true"),
+        ("workflow", "acme/GUARD", "acme/guard", "guard", "guard"),
+        ("workflow", "team/web/Fix", "team/web-fix", "web-fix", "web-fix"),
+    ] {
+        project.run(&["new", kind, name]).expect(0, &["wrote contracts/"]);
+        let text = project.read(format!("contracts/{contract}.yaml"));
+        assert!(text.contains(&format!("\ncontract: {id}\n")), "{name}: {text}");
+        assert_runs(&project, contract, workflow);
+    }
+    let before = read_tree(project.repo());
+    for name in ["Fix It", "acme/fix@1", "acme/.fix", "-fix", "a b/c"] {
+        for kind in ["contract", "workflow"] {
+            let message = format!("'{name}' is not an id; write NAME or NAMESPACE/NAME");
+            // A name of an option is none of ours.
+            project.run(&["new", kind, "--", name]).expect(2, &[message.as_str()]);
+        }
+    }
+    project.run(&["new", "contract", "Fix"]).expect(2, &["'Fix' is not an id"]);
+    assert_eq!(read_tree(project.repo()), before);
+}
+
+#[test]
 fn nothing_is_overwritten() {
     let project = project();
     project.run(&["new", "contract", "fix"]).expect(0, &[]);
