@@ -160,8 +160,8 @@ pub struct Provenance {
     pub passed_over: Vec<Span>,
 }
 
-/// How many entries the lists of a report leave out. A list has at most a thousand entries and a
-/// megabyte of text; the numbers are exact.
+/// How many entries the lists of a report leave out. A list has at most 1,000 entries and 1 MiB
+/// of text; the numbers are exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LeftOut {

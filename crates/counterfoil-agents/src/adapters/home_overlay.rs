@@ -65,7 +65,7 @@ pub enum OverlayError {
         error: io::Error,
     },
     /// The user's settings are too large.
-    #[error("{} has more than 4 MB", display_path(path))]
+    #[error("{} has more than 4 MiB", display_path(path))]
     TooLarge {
         /// The settings file.
         path: PathBuf,

@@ -184,7 +184,10 @@ fn string_result<'b, 'v>(function: &str, text: impl Into<String>) -> FunctionRes
 
 fn check_text_size(function: &str, bytes: usize) -> Result<(), ExecutionError> {
     if bytes > MAX_TEXT_BYTES {
-        return Err(function_error(function, format!("{function}() gives more than 4 MB of text")));
+        return Err(function_error(
+            function,
+            format!("{function}() gives more than 4 MiB of text"),
+        ));
     }
     Ok(())
 }

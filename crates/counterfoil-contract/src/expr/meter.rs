@@ -178,7 +178,7 @@ pub(super) fn meter_collected<'b, 'v>(
     if usage.collected_bytes > MAX_COLLECTED_BYTES {
         return Err(ExecutionError::function_error(
             METER_COLLECTED,
-            "it collects more than 64 MB: collect less, or in fewer loops",
+            "it collects more than 64 MiB: collect less, or in fewer loops",
         ));
     }
     Ok(value)

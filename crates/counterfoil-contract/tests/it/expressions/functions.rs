@@ -333,15 +333,15 @@ fn what_nobody_knows_the_type_of_fails_in_words() {
 fn results_have_bounds() {
     let long = json!("a".repeat(3_000_000));
     let cases = [
-        ("text.replace('a', 'bb')", &long, "replace() gives more than 4 MB of text"),
-        ("text.replace('', 'b')", &long, "replace() gives more than 4 MB of text"),
-        ("text.replace('a', text)", &long, "replace() gives more than 4 MB of text"),
-        ("[text, text].join('')", &long, "join() gives more than 4 MB of text"),
-        ("range(10000).map(i, 'a').join(text)", &long, "join() gives more than 4 MB of text"),
-        ("json([text, text])", &long, "json() gives more than 4 MB of text"),
-        ("json({'a': {'b': [text + text]}})", &long, "json() gives more than 4 MB of text"),
-        ("(text + text).trim()", &long, "trim() gives more than 4 MB of text"),
-        ("(text + text).lines()", &long, "lines() gives more than 4 MB of text"),
+        ("text.replace('a', 'bb')", &long, "replace() gives more than 4 MiB of text"),
+        ("text.replace('', 'b')", &long, "replace() gives more than 4 MiB of text"),
+        ("text.replace('a', text)", &long, "replace() gives more than 4 MiB of text"),
+        ("[text, text].join('')", &long, "join() gives more than 4 MiB of text"),
+        ("range(10000).map(i, 'a').join(text)", &long, "join() gives more than 4 MiB of text"),
+        ("json([text, text])", &long, "json() gives more than 4 MiB of text"),
+        ("json({'a': {'b': [text + text]}})", &long, "json() gives more than 4 MiB of text"),
+        ("(text + text).trim()", &long, "trim() gives more than 4 MiB of text"),
+        ("(text + text).lines()", &long, "lines() gives more than 4 MiB of text"),
         ("text.split('')", &long, "split() gives more than 1,000,000 items"),
         ("text.replace('a', '\\n').lines()", &long, "lines() gives more than 1,000,000 items"),
         (
@@ -386,7 +386,7 @@ fn searching_costs_no_more_than_reading() {
 fn loops_have_bounds() {
     const STEPS: &str =
         "it takes more than 10,000,000 steps: use smaller lists or fewer nested loops";
-    const KEPT: &str = "it collects more than 64 MB: collect less, or in fewer loops";
+    const KEPT: &str = "it collects more than 64 MiB: collect less, or in fewer loops";
     let long = [("text", json!("a".repeat(3_000_000)))];
     let cases = [
         // Loops that stop at their first item count in full: they could have continued.
