@@ -1,12 +1,17 @@
 //! Tells a program of the user what happens in a run: that it ended, asks something, or stalls.
 
 use counterfoil_agents::agent::AgentProgress;
+use counterfoil_contract::text::truncate;
 use counterfoil_engine::RunObserver;
+use counterfoil_engine::event_text::one_line;
 use counterfoil_flow::{Event, Form, RunState};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::fs::File;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,6 +22,10 @@ const STALL: Duration = Duration::from_mins(10);
 const TICK: Duration = Duration::from_secs(5);
 /// How long the end of the process waits for the program.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// The most characters that a message repeats of a command.
+const MAX_COMMAND: usize = 60;
+/// The most bytes that are read of what a program that failed wrote to stderr.
+const MAX_STDERR_BYTES: usize = 4096;
 /// The word for a notification of the desktop, instead of a command.
 const DESKTOP: &str = "desktop";
 
@@ -132,25 +141,21 @@ impl Notifier {
             .env("COUNTERFOIL_RUN", run)
             .env("COUNTERFOIL_TEXT", text.replace('\0', ""))
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stdout(Stdio::null());
         let failed = self.failed.clone();
         let thread = std::thread::spawn(move || {
             // Nobody depends on the program: a run is not stopped because it cannot be started.
-            let problem = match run_to_end(&mut command, &format!("{line}\n")) {
-                Ok(status) if status.success() => return,
-                Ok(status) => status.to_string(),
-                Err(error) => error.to_string(),
-            };
-            if let Ok(mut first) = failed.lock() {
+            if let Some(problem) = run_to_end(command, &format!("{line}\n"))
+                && let Ok(mut first) = failed.lock()
+            {
                 first.get_or_insert(problem);
             }
         });
         lock(&self.started).push(thread);
     }
 
-    /// Tells how the run ended or why it waits, and waits a little for the program. Returns why
-    /// nobody was notified, if the program failed or has not ended.
+    /// Tells how the run ended or why it waits, and waits a little for the program. Returns a warning
+    /// if the program failed or has not ended.
     pub(crate) fn end(&self, outcome: &str, reason: &str) -> Option<String> {
         if outcome != "waiting" {
             let (run, text) = (self.run(), format!("{outcome}: {reason}"));
@@ -166,14 +171,57 @@ impl Notifier {
             is_over &= thread.is_finished();
         }
         let failed = lock(&self.failed).take();
-        let late =
-            (!is_over).then(|| format!("still running after {} s; it goes on", PATIENCE.as_secs()));
-        failed.or(late)
+        let late = (!is_over)
+            .then(|| format!("is still running after {} s and goes on", PATIENCE.as_secs()));
+        let problem = failed.or(late)?;
+        Some(format!(
+            "the command of --notify, `{}`, {problem}; the run itself is not affected",
+            self.command_name()
+        ))
+    }
+
+    /// The command on one line, for messages.
+    fn command_name(&self) -> String {
+        if self.command == DESKTOP {
+            return program(DESKTOP, "").get_program().to_string_lossy().into_owned();
+        }
+        truncate(&one_line(&self.command), MAX_COMMAND).into_owned()
     }
 }
 
-/// Starts a program, writes to it, and waits until it ends.
-fn run_to_end(command: &mut Command, input: &str) -> std::io::Result<std::process::ExitStatus> {
+/// Starts a program, writes to it, and waits until it ends. Returns how it failed, if it did.
+fn run_to_end(mut command: Command, input: &str) -> Option<String> {
+    // A file and not a pipe, because the program may go on after this process.
+    let stderr = tempfile::tempfile().ok();
+    let written = stderr.as_ref().and_then(|file| file.try_clone().ok());
+    command.stderr(written.map_or_else(Stdio::null, Stdio::from));
+    let ended = match status_of(&mut command, input) {
+        Ok(status) if status.success() => return None,
+        Ok(status) => how_it_ended(status),
+        Err(error) => format!("cannot be started: {error}"),
+    };
+    let said = stderr.and_then(|file| first_line(&file));
+    Some(ended + &said.map(|line| format!(": {line}")).unwrap_or_default())
+}
+
+fn how_it_ended(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("was killed by signal {signal}"),
+        (None, None) => format!("ended: {status}"),
+    }
+}
+
+/// The first line of a file that is not blank, in a form that stays on its line.
+fn first_line(file: &File) -> Option<String> {
+    let mut buffer = vec![0; MAX_STDERR_BYTES];
+    let length = file.read_at(&mut buffer, 0).ok()?;
+    let text = String::from_utf8_lossy(&buffer[..length]);
+    text.lines().map(one_line).find(|line| !line.is_empty())
+}
+
+/// The status with which a program ends that is started and told something.
+fn status_of(command: &mut Command, input: &str) -> std::io::Result<ExitStatus> {
     let mut child = command.spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         // It need not read what it is told.

@@ -112,7 +112,7 @@ where
             Err(error) => notifier.end("error", &error.to_string()),
         };
         if let Some(problem) = problem {
-            output::write_message("warning", &format!("the command of --notify: {problem}"));
+            output::write_message("warning", &problem);
         }
     }
     let report = report?;

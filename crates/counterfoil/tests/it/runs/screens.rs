@@ -229,8 +229,26 @@ fn a_program_is_told_of_questions_and_of_the_end() {
     assert_eq!((&told[0]["event"], &told[0]["question"]), (&"question".into(), &"approve".into()));
     assert_eq!(told[0]["text"], "Shall it go out?\nIt has two parts.\n");
     assert_eq!((&told[1]["event"], &told[1]["outcome"]), (&"end".into(), &"done".into()));
-    // A program that cannot be started changes nothing.
-    project.run(&["run", "flow.yaml", "--notify", "/no/such/program"]).expect(4, &[]);
+}
+
+#[test]
+fn a_program_that_fails_is_named_with_how_it_ended_and_changes_nothing() {
+    let project = WorkflowProject::new(ASK, "");
+    for (notify, expected) in [
+        ("/no/such/program", "`/no/such/program`, ended with exit code 127: /bin/sh: "),
+        // Only the first line, and nothing that a terminal obeys.
+        (
+            "printf '\\n\\033[31mno network\\nmore\\n' >&2; exit 3",
+            "ended with exit code 3: \\u{1b}[31mno network; the run itself is not affected",
+        ),
+        ("exit 2", "`exit 2`, ended with exit code 2; the run itself is not affected"),
+        ("kill -9 $$", "`kill -9 $$`, was killed by signal 9; the run itself is not affected"),
+    ] {
+        let output = project.run(&["run", "flow.yaml", "--notify", notify]);
+        output.expect(4, &["warning: the command of --notify, ", expected]);
+    }
+    // One that goes on without its parent does not delay the end.
+    project.run(&["run", "flow.yaml", "--notify", "sleep 5 & exit 0"]).expect(4, &[]);
 }
 
 #[test]
