@@ -249,12 +249,12 @@ pub(crate) fn questions(run: &str, questions: &[Question], flags: &str) -> Strin
                 shell_quote(&question.id)
             );
         }
+        if question.choices.len() > MAX_ANSWER_COMMANDS {
+            let _ = writeln!(text, "    CHOICE is one of: {}", question.choices.join(", "));
+        }
         if !question.choices.is_empty() {
             let _ =
                 writeln!(text, "    your words may follow the choice: … CHOICE \"WORDS\" --resume");
-        }
-        if question.choices.len() > MAX_ANSWER_COMMANDS {
-            let _ = writeln!(text, "    CHOICE is one of: {}", question.choices.join(", "));
         }
         if let Some(pattern) = &question.pattern {
             let _ = writeln!(text, "    TEXT must match {pattern}");
