@@ -37,6 +37,21 @@ where
     line
 }
 
+/// Values on one line, separated by commas, each as a [`listed_value`].
+pub fn list_values(values: &[String]) -> String {
+    values.iter().map(|value| listed_value(value)).collect::<Vec<_>>().join(", ")
+}
+
+/// A value as it stands between others on a line: in quotes, as in JSON, if a reader could not see
+/// where it ends, as `a, b` or the empty text.
+pub fn listed_value(value: &str) -> Cow<'_, str> {
+    let separates = |c: char| c.is_whitespace() || ",;|[]\"'`".contains(c);
+    if value.is_empty() || value.contains(separates) {
+        return Cow::Owned(serde_json::Value::from(value).to_string());
+    }
+    Cow::Borrowed(value)
+}
+
 /// The first `limit` characters of a text, with an ellipsis if it is longer.
 pub fn truncate(text: &str, limit: usize) -> Cow<'_, str> {
     match text.char_indices().nth(limit) {
@@ -194,6 +209,13 @@ mod tests {
         assert_eq!(join_limited([1, 2, 3], 3), "1, 2, 3");
         assert_eq!(join_limited(["a", "b", "c", "d"], 2), "a, b and 2 more");
         assert_eq!(join_limited(["a", "b"], 0), "2 more");
+    }
+
+    #[test]
+    fn listed_values_show_where_they_end() {
+        let values = ["low", "a/b-c_d:1", "as it is", "a,b", "", "kim's", "say \"x\"", "a\nb"];
+        let shown = r#"low, a/b-c_d:1, "as it is", "a,b", "", "kim's", "say \"x\"", "a\nb""#;
+        assert_eq!(list_values(&values.map(str::to_owned)), shown);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Values and types: whether a literal, an input or an answer has its type.
 
 use counterfoil_contract::expr::Type;
+use counterfoil_contract::text::list_values;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Number, Value};
 
@@ -53,7 +54,7 @@ fn fits_one(value: &Value, ty: &Type) -> Result<(), String> {
                 values.iter().map(String::as_str),
             );
             let near = near.map(|near| format!("; {near}")).unwrap_or_default();
-            Err(format!("\"{text}\" is not one of {}{near}", values.join(", ")))
+            Err(format!("\"{text}\" is not one of {}{near}", list_values(values)))
         }
         (Type::List(item), Value::Array(items)) => {
             for (index, value) in items.iter().enumerate() {

@@ -7,6 +7,7 @@ use super::path::{Path, Step};
 use super::scope::{Fact, Facts, Scope};
 use super::types::Type;
 use crate::suggest::did_you_mean;
+use crate::text::list_values;
 use cel::common::ast::{CallExpr, Expr as Ast, IdedExpr, LiteralValue, operators as op};
 
 impl Checker<'_> {
@@ -117,7 +118,7 @@ impl Checker<'_> {
             && !values.iter().any(|value| value == text.inner())
         {
             let hint = did_you_mean(text.inner(), values.iter().map(String::as_str))
-                .unwrap_or_else(|| format!("allowed: {}", values.join(", ")));
+                .unwrap_or_else(|| format!("allowed: {}", list_values(values)));
             self.report(
                 literal.id,
                 format!("\"{}\" is not one of the values this field can have", text.inner()),

@@ -1,5 +1,6 @@
 //! Types of values, derived from a JSON Schema.
 
+use crate::text::listed_value;
 use crate::work;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashSet};
@@ -262,7 +263,10 @@ impl fmt::Display for Type {
             Self::Int => f.write_str("integer"),
             Self::Double => f.write_str("number"),
             Self::String(None) => f.write_str("string"),
-            Self::String(Some(values)) => f.write_str(&values.join(" | ")),
+            Self::String(Some(values)) => {
+                let values: Vec<_> = values.iter().map(|value| listed_value(value)).collect();
+                f.write_str(&values.join(" | "))
+            }
             Self::List(items) => write!(f, "list of {items}"),
             Self::Object(_) => f.write_str("object"),
             Self::Map(values) => write!(f, "object of {values}"),

@@ -11,7 +11,7 @@ use crate::policy::{Limits, Policy};
 use crate::report::Violation;
 use crate::source::{Source, Span};
 use crate::suggest::nearest;
-use crate::text::{article, join_limited, pluralize};
+use crate::text::{article, join_limited, listed_value, pluralize};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -105,7 +105,7 @@ pub(crate) fn field_name(pointer: &str) -> String {
 fn join_values(values: &[Value]) -> String {
     values
         .iter()
-        .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        .map(|value| value.as_str().map_or_else(|| value.to_string(), |it| listed_value(it).into()))
         .collect::<Vec<_>>()
         .join(", ")
 }

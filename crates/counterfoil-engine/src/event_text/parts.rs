@@ -3,7 +3,7 @@
 use super::pieces::{abbreviate, one_line};
 use super::{OpenAttempt, OutputMode};
 use crate::visits::Visit;
-use counterfoil_contract::text::pluralize;
+use counterfoil_contract::text::{list_values, pluralize};
 use counterfoil_flow::amount::duration;
 use counterfoil_flow::{AskedQuestion, BuiltinStep, Ended, Form, Origin, Reply, TransitionTaken};
 use serde_json::Value;
@@ -94,7 +94,7 @@ pub(super) fn said(reply: &Reply) -> String {
 
 pub(super) fn question_line(question: &AskedQuestion) -> String {
     let form = match &question.form {
-        Form::Choices(choices) => format!(" [{}]", choices.join(", ")),
+        Form::Choices(choices) => format!(" [{}]", list_values(choices)),
         Form::Pattern(_) | Form::Text => String::new(),
     };
     let optional = if question.optional { " (optional)" } else { "" };

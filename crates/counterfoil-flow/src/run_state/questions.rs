@@ -2,6 +2,7 @@
 
 use super::{Phase, RunState};
 use crate::workflow::{Form, words_field};
+use counterfoil_contract::text::list_values;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ impl RunState {
                     choices.iter().map(String::as_str),
                 );
                 let near = near.map(|near| format!("; {near}")).unwrap_or_default();
-                wrong(format!("one of {}{near}", choices.join(", ")))
+                wrong(format!("one of {}{near}", list_values(choices)))
             }
             Form::Pattern(pattern) => match regex::Regex::new(&format!("^(?:{pattern})$")) {
                 Ok(regex) if regex.is_match(answer) => Ok(()),

@@ -250,7 +250,9 @@ pub(crate) fn questions(run: &str, questions: &[Question], flags: &str) -> Strin
             );
         }
         if question.choices.len() > MAX_ANSWER_COMMANDS {
-            let _ = writeln!(text, "    CHOICE is one of: {}", question.choices.join(", "));
+            let choices: Vec<String> =
+                question.choices.iter().map(|choice| shell_quote(choice)).collect();
+            let _ = writeln!(text, "    CHOICE is one of: {}", choices.join(", "));
         }
         if !question.choices.is_empty() {
             let _ =

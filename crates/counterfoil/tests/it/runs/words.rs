@@ -122,7 +122,7 @@ states:
     asks:
       name: { question: \"What is it called?\", pattern: \"[a-z]+\" }
       size: { question: \"How large?\", choices: [as it is, \"kim's size\"] }
-      day: { question: \"When?\", choices: [mon, tue, wed, thu, fri] }
+      day: { question: \"When?\", choices: [mon, tue, wed, \"thu, fri\", no day] }
       remark: { question: \"Anything\\nelse?\", optional: true }
     go: done
   done: { end: done }
