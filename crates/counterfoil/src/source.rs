@@ -4,12 +4,17 @@ use crate::input;
 use crate::report::project_checks::WrittenBy;
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::Registry;
-use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::suggest::{did_you_mean, nearest};
 use counterfoil_contract::text::display_path;
 use counterfoil_engine::FsFiles;
 use counterfoil_flow::{FileError, Files, Rejected, Workflow, check};
 use counterfoil_packs::Pack;
 use std::path::{Component, Path, PathBuf};
+
+/// The most files of a folder that are compared with the name of one that does not exist.
+const MAX_FILES: usize = 1000;
+/// What helps if no workflow has a name.
+const LIST_OR_FILE: &str = "list the packs with `counterfoil pack list`, or give a file";
 
 /// The definition of a workflow.
 #[derive(Clone, Debug)]
@@ -41,14 +46,14 @@ impl Source {
             return Ok(Self::File(argument.to_owned()));
         }
         if has_extension(argument, &["yaml", "yml"]) {
-            bail!("workflow file {} does not exist", display_path(argument));
+            let near = similar_file(argument)
+                .map(|near| format!("; did you mean '{}'?", display_path(&near)))
+                .unwrap_or_default();
+            bail!("workflow file {} does not exist{near}", display_path(argument));
         }
         let name = display_path(argument);
         let known = pack_workflows();
-        let hint = match did_you_mean(&name.clone(), known.iter().map(String::as_str)) {
-            Some(suggestion) => format!("{suggestion} Or give a file"),
-            None => "list the packs with `counterfoil pack list`, or give a file".to_owned(),
-        };
+        let hint = with_similar(&name, known.iter().map(String::as_str), LIST_OR_FILE);
         bail!("no pack has a workflow '{name}', and there is no file of that name; {hint}")
     }
 
@@ -146,14 +151,39 @@ pub(crate) fn pack(name: &str) -> Result<&'static Pack> {
             pack.name()
         );
     }
-    Err(unknown_pack(name, "list the packs with `counterfoil pack list`"))
+    Err(unknown_pack(name, &[], "list the packs with `counterfoil pack list`"))
 }
 
-/// The error for an unknown pack, with a similar name if there is one, and a hint.
-pub(crate) fn unknown_pack(name: &str, hint: &str) -> anyhow::Error {
-    let suggestion = did_you_mean(name, counterfoil_packs::packs().iter().map(Pack::name));
-    let suggestion = suggestion.map(|text| format!("{text} ")).unwrap_or_default();
-    anyhow!("unknown pack '{name}'; {suggestion}{hint}")
+/// The error for an unknown pack, with a similar name if there is one, and a hint. `others` are names
+/// that stand for something else in its place.
+pub(crate) fn unknown_pack(name: &str, others: &[&str], hint: &str) -> anyhow::Error {
+    let packs = counterfoil_packs::packs().iter().map(Pack::name);
+    let hint = with_similar(name, packs.chain(others.iter().copied()), hint);
+    anyhow!("unknown pack '{name}'; {hint}")
+}
+
+/// A hint, after the name that was probably meant.
+fn with_similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, hint: &str) -> String {
+    match did_you_mean(name, known) {
+        Some(meant) => format!("{meant} Otherwise {hint}"),
+        None => hint.to_owned(),
+    }
+}
+
+/// The workflow file in the same folder whose name is most similar. The extension does not count.
+fn similar_file(missing: &Path) -> Option<PathBuf> {
+    let folder = missing.parent()?;
+    let read = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let files =
+        std::fs::read_dir(read).ok()?.flatten().map(|entry| PathBuf::from(entry.file_name()));
+    let mut files: Vec<PathBuf> =
+        files.filter(|file| has_extension(file, &["yaml", "yml"])).take(MAX_FILES).collect();
+    files.sort();
+    let stem = |file: &Path| file.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned);
+    let stems: Vec<String> = files.iter().filter_map(|file| stem(file)).collect();
+    let near = nearest(&stem(missing)?, stems.iter().map(String::as_str))?;
+    let found = files.iter().find(|file| stem(file).as_deref() == Some(near))?;
+    Some(folder.join(found))
 }
 
 /// Whether a path has one of these extensions.

@@ -28,6 +28,8 @@ use std::time::Duration;
 
 pub(crate) use plan::FILE;
 
+/// The demo without a workflow.
+const CONTRACTS: &str = "contracts";
 /// The script of the agents in a pack.
 const SCRIPT: &str = "demo/script.yaml";
 /// The size limit of a script, and of all demo files of an ejected pack together.
@@ -38,7 +40,7 @@ const MAX_BYTES: usize = 16 << 20;
 const PAUSE: Duration = Duration::from_millis(1500);
 
 pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
-    if args.pack == "contracts" {
+    if args.pack == CONTRACTS {
         if args.keep.is_some() || args.script.is_some() || args.dashboard.ui {
             bail!(
                 "`demo contracts` does not run a workflow; --keep, --script and --ui are for packs"
@@ -169,6 +171,7 @@ impl PackFiles {
         if !folder.is_dir() {
             return Err(source::unknown_pack(
                 name,
+                &[CONTRACTS],
                 "pass a pack, `contracts`, or the folder of an ejected pack",
             ));
         }

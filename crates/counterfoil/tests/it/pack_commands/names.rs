@@ -84,14 +84,19 @@ fn names_that_mean_nothing_say_what_is_near() {
     project.write("folder/workflow.yaml", "");
     let refused: Vec<String> = [
         vec!["run", "execution-lop"],
+        vec!["run", "gatedteam"],
         vec!["run", "nothing-of-the-kind"],
         vec!["run", "missing.yaml"],
+        vec!["run", "folder/workflwo.yaml"],
+        vec!["run", "folder/workflow.yml"],
         vec!["run", "folder"],
         vec!["workflow", "graph", "gated_team"],
         vec!["pack", "show", "exection-loop"],
+        vec!["pack", "show", "gatedteam"],
         vec!["pack", "show", "zzz"],
         vec!["pack", "eject", "review-fx", "out"],
-        vec!["demo", "gated-tem"],
+        vec!["demo", "gated_team"],
+        vec!["demo", "contract"],
         vec!["demo", "zzz"],
         vec!["demo", "folder"],
     ]
