@@ -17,4 +17,6 @@ mod trust;
 pub(crate) use change::{FileChange, InitRecord, UndoResult};
 pub(crate) use plan::{Bindings, Plan, current_binding, plan, unasked_bindings};
 pub(crate) use project_file::{FileState, file_state};
-pub(crate) use survey::{CONFIG_SCHEMA, Subagents, Survey, find_on_path, subagents, survey};
+pub(crate) use survey::{
+    CONFIG_SCHEMA, Subagents, Survey, find_on_path, proposed_commands, subagents, survey,
+};

@@ -4,6 +4,7 @@ use super::{Workflow, complete_claim};
 use crate::finding::{Code, Finding};
 use counterfoil_contract::Span;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy};
+use counterfoil_contract::suggest::how_to_add_check;
 use std::collections::BTreeSet;
 
 /// A place of a workflow that relies on a check of the project.
@@ -60,10 +61,8 @@ impl MissingCheck {
         let places = self.uses.iter().filter(|found| spans.insert(found.span.start));
         let finding = |found: &CheckUse| {
             let message = format!("the project has no check '{}'", self.check);
-            let hint = format!(
-                "did you mean '{meant}'? Otherwise add '{}' to [checks] in counterfoil.toml",
-                self.check
-            );
+            let otherwise = how_to_add_check(&self.check, None, "counterfoil.toml");
+            let hint = format!("did you mean '{meant}'? Otherwise {otherwise}");
             Finding::new(Code::UnknownCheck, file, message, hint).at(found.span)
         };
         places.map(finding).collect()

@@ -12,6 +12,7 @@ use crate::config::{Check, VerifyConfig};
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{Claim, EffectiveClaim, Evidence, Figure, Verdict};
 use counterfoil_contract::expr::{Expression, Scope};
+use counterfoil_contract::suggest::{did_you_mean, how_to_add_check};
 use counterfoil_contract::text::{duration, pluralize};
 use serde_json::{Value, json};
 
@@ -94,24 +95,15 @@ pub(super) fn find_check(claim: &Claim, config: &VerifyConfig) -> Result<Check, 
                 .source
                 .as_ref()
                 .map_or_else(|| crate::config::FILE.into(), |path| path.to_string_lossy());
-            let near = counterfoil_contract::suggest::did_you_mean(
-                name,
-                config.checks.keys().map(String::as_str),
-            );
+            let near = did_you_mean(name, config.checks.keys().map(String::as_str));
             let near = near.map(|near| format!(" ({near})")).unwrap_or_default();
             format!(
-                "there is no check '{name}'{near}; add it to {place}, as in\n[checks]\n{} = \"…\"",
-                toml_key(name)
+                "there is no check '{name}'{near}; the claim stays not verified until there is one: {}",
+                how_to_add_check(name, None, &place)
             )
         }),
         (None, None) => Err("the claim names neither a command nor a check".to_owned()),
     }
-}
-
-fn toml_key(name: &str) -> String {
-    let bare = !name.is_empty()
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    if bare { name.to_owned() } else { format!("{name:?}") }
 }
 
 /// What a result claims about the command: given by the claim's `when` expression, or by the field

@@ -9,6 +9,7 @@ pub(crate) use given::inputs;
 use super::serve::RunDashboard;
 use crate::cli::{ResumeArgs, RunArgs};
 use crate::exit::Exit;
+use crate::init::proposed_commands;
 use crate::report::project_checks;
 use crate::source::Source;
 use crate::{input, output, person, project, state_folder, terminal};
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit> {
         &environment,
         &BTreeMap::new(),
     )?;
-    require_checks(&workflow, &source, &checks)?;
+    require_checks(&workflow, &source, &checks, &repo)?;
     let budget = args.budget.budget();
     if args.strict {
         require_held_limits(&workflow, &workflow.budget.with(&budget), &agents)?;
@@ -94,9 +95,15 @@ fn reporting_of<'a>(args: &'a RunArgs, dashboard: Option<&'a RunDashboard>) -> R
 
 /// Refuses a workflow that relies on a check which the project does not have, if a name is misspelt or
 /// a claim would have to be verified by it. Other checks that are missing are noted.
-fn require_checks(workflow: &Workflow, source: &Source, checks: &[String]) -> Result<()> {
+fn require_checks(
+    workflow: &Workflow,
+    source: &Source,
+    checks: &[String],
+    repo: &Path,
+) -> Result<()> {
     let configured = checks.iter().map(String::as_str).collect();
-    let problems = project_checks::problems(workflow, &configured, source.written_by());
+    let proposed = proposed_commands(repo);
+    let problems = project_checks::problems(workflow, &configured, source.written_by(), &proposed);
     if !problems.misspelt.is_empty() {
         let style = output::stderr_style();
         let findings = counterfoil_flow::render(&problems.misspelt, &workflow.bundle.files, style);

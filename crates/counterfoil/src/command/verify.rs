@@ -8,9 +8,10 @@ use crate::report::check::VerifyReport;
 use crate::{input, output, render, state_folder};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim};
-use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::suggest::{did_you_mean, how_to_add_check};
 use counterfoil_contract::text::{display_path, escape_control, join_limited};
 use counterfoil_contract::{Context as Known, Contract, Report};
+use counterfoil_engine::config::FILE;
 use counterfoil_engine::ledger::Totals;
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::Launcher;
@@ -243,10 +244,12 @@ fn refuse_missing_checks(
             continue;
         }
         let required = if is_required(claim) { "is required, but" } else { "cannot be verified:" };
-        let near = near.map(|near| format!("{near} ")).unwrap_or_default();
+        let near = near.map(|near| format!("{near} Otherwise ")).unwrap_or_default();
         bail!(
-            "the claim '{}' {required} there is no check '{check}'; {near}name it with --check {check}=CMD or in counterfoil.toml at the base commit",
-            claim.name
+            "the claim '{}' {required} there is no check '{check}'; {near}give it with --check \
+             {check}=CMD, or {} at the base commit",
+            claim.name,
+            how_to_add_check(check, None, FILE)
         );
     }
     Ok(())

@@ -2,6 +2,7 @@
 
 use crate::cli::{GraphFormat, LintFormat, WorkflowCommand};
 use crate::exit::Exit;
+use crate::init::proposed_commands;
 use crate::report::lint::{LintFinding, LintedWorkflow, WorkflowLint};
 use crate::report::project_checks;
 use crate::source::Source;
@@ -36,6 +37,7 @@ fn check(paths: &[PathBuf], contracts: &[PathBuf], format: LintFormat) -> Result
         Ok(config) => Ok(config.verify.checks.keys().map(String::as_str).collect()),
         Err(error) => Err(format!("the checks of the project are not known: {error:#}")),
     };
+    let proposed = project_folder().map(|folder| proposed_commands(&folder)).unwrap_or_default();
     let mut good = true;
     let mut reports = Vec::new();
     let mut all = Vec::new();
@@ -43,7 +45,8 @@ fn check(paths: &[PathBuf], contracts: &[PathBuf], format: LintFormat) -> Result
         let mut found = source.check(&registry)?;
         let mut warnings: Vec<String> = checks.as_ref().err().into_iter().cloned().collect();
         if let (Ok(workflow), Ok(checks)) = (&found, &checks) {
-            let problems = project_checks::problems(workflow, checks, source.written_by());
+            let problems =
+                project_checks::problems(workflow, checks, source.written_by(), &proposed);
             warnings = skipped_files(workflow);
             warnings.extend(problems.unverifiable.into_iter().chain(problems.warnings));
             if !problems.misspelt.is_empty() {
@@ -92,9 +95,13 @@ pub(super) fn skipped_files(workflow: &Workflow) -> Vec<String> {
 
 /// The configuration of the project around the current folder.
 pub(super) fn project_config() -> Result<Config> {
+    Ok(project::load_config(&project_folder()?)?)
+}
+
+/// The folder with the configuration of the project around the current folder, or that project.
+fn project_folder() -> Result<PathBuf> {
     let repo = input::repository(None)?;
-    let folder = project::config_folder(&repo).unwrap_or(repo);
-    Ok(project::load_config(&folder)?)
+    Ok(project::config_folder(&repo).unwrap_or(repo))
 }
 
 /// The workflows at the given paths. In a folder, a file without a `workflow` key at its top is not

@@ -173,9 +173,10 @@ fn check_checks(probe: &Probe, findings: &mut Vec<Finding>) {
     let Ok(config) = &probe.config else { return };
     let configured: BTreeSet<&str> = config.verify.checks.keys().map(String::as_str).collect();
     for (agent, claims) in &probe.claims {
-        for (check, fix) in project_checks::missing_for_claims(claims, &configured) {
+        for (check, fix) in project_checks::missing_for_claims(claims, &configured, &probe.proposed)
+        {
             let message = format!(
-                "the contract of agent '{agent}' has claims that the check '{check}' verifies, and it is not configured"
+                "there is no check '{check}'; claims in the contract of agent '{agent}' stay not verified until there is one"
             );
             findings.push(finding(Level::Warn, CONFIG_FILE, message, fix));
         }

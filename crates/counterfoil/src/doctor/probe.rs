@@ -3,7 +3,7 @@
 use super::Permissions;
 use super::login::{self, Login};
 use super::own_settings::{Owner, SettingsFile};
-use crate::init::{FileState, Subagents, file_state, find_on_path, subagents};
+use crate::init::{FileState, Subagents, file_state, find_on_path, proposed_commands, subagents};
 use crate::{project, state_folder, user_file};
 use counterfoil_agents::adapters::{Adapter, Server, adapters};
 use counterfoil_agents::command_agent::program_name;
@@ -35,6 +35,8 @@ pub(crate) struct Probe {
     pub(crate) contract_errors: BTreeMap<String, String>,
     /// The claims of the contracts that agents are bound to, by agent.
     pub(crate) claims: BTreeMap<String, Vec<EffectiveClaim>>,
+    /// The commands of checks that the build files of the project propose.
+    pub(crate) proposed: BTreeMap<&'static str, String>,
     /// The supported agent programs.
     pub(crate) programs: Vec<ProgramProbe>,
     /// The `command:` agents that the project configures.
@@ -132,6 +134,7 @@ pub(crate) fn probe(repo: &Path) -> Probe {
         repo: repo.to_owned(),
         contract_errors: contract_errors(&effective, &home),
         claims: bound_claims(&effective, &home),
+        proposed: proposed_commands(&home),
         programs: programs(&effective, &home, repo),
         commands: commands(&effective, &home, path),
         is_repository: project::repository_root(repo).is_some(),

@@ -1,6 +1,6 @@
 //! Reads what a project and PATH contain. It decides nothing.
 
-use super::checks::{BUILD_FILES, BuildFiles, READ_FILES, target_names};
+use super::checks::{self, BUILD_FILES, BuildFiles, READ_FILES, target_names};
 use super::frontmatter::{self, Frontmatter};
 use super::project_file::{FileState, file_state};
 use super::suggest::AvailableContract;
@@ -107,10 +107,21 @@ pub(crate) fn survey(root: &Path, path: Option<&OsStr>) -> Survey {
         own_contracts: project::contracts_folder(root).is_some(),
         files: files.into_iter().map(|file| (file, file_state(root, file))).collect(),
         build_files: build_files(root),
-        taken_names: target_names().filter(|name| root.join(name).exists()).collect(),
+        taken_names: taken_names(root),
         trust: trust::read(root, &|name| std::env::var_os(name)),
         notes,
     }
+}
+
+/// The commands of checks that the build files of a project propose, by the names of the checks.
+pub(crate) fn proposed_commands(root: &Path) -> BTreeMap<&'static str, String> {
+    let proposed = checks::propose(&build_files(root), &taken_names(root));
+    proposed.checks.into_iter().map(|check| (check.name, check.run)).collect()
+}
+
+/// The names of targets of make that files or folders have.
+fn taken_names(root: &Path) -> BTreeSet<&'static str> {
+    target_names().filter(|name| root.join(name).exists()).collect()
 }
 
 /// The build files of a project. Those that cannot be read are left out.

@@ -5,7 +5,9 @@ use crate::doctor::{Diagnosis, Finding, Level, Program, State};
 use crate::wrapping::{at_column, messages};
 use counterfoil_agents::adapters::Server;
 use counterfoil_contract::diagnostic::Style;
+use counterfoil_contract::suggest::how_to_add_check;
 use counterfoil_contract::text::{display_path, pluralize};
+use counterfoil_engine::config::FILE;
 use std::fmt::Write as _;
 
 /// The width of a mark.
@@ -97,8 +99,10 @@ fn permissions(diagnosis: &Diagnosis, name_width: usize, style: Style) -> String
 /// Which programs can run the checks of the project.
 fn checks(diagnosis: &Diagnosis) -> String {
     if diagnosis.checks.is_empty() {
-        return "the project has no checks that they could run; name them in [checks] of counterfoil.toml"
-            .to_owned();
+        return format!(
+            "the project has no checks that they could run; {}",
+            how_to_add_check("test", None, FILE)
+        );
     }
     let usable = diagnosis.programs.iter().filter(|program| program.permissions.is_some());
     let (with, without): (Vec<&Program>, Vec<&Program>) =

@@ -1,19 +1,19 @@
 //! The checks that a workflow or a contract relies on, compared with those of the project.
 
 use counterfoil_contract::claim::{ClaimPolicy, EffectiveClaim};
-use counterfoil_contract::suggest::did_you_mean;
+use counterfoil_contract::suggest::{check_line, did_you_mean, how_to_add_check};
 use counterfoil_contract::text::join_limited;
 use counterfoil_engine::config::FILE;
 use counterfoil_flow::{CheckUse, Finding, MissingCheck, Workflow};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most names that a message lists.
 const MAX_NAMES: usize = 8;
-/// How a missing check is added.
-const HOW_TO_ADD: &str =
-    "add it to [checks] in counterfoil.toml; `counterfoil init` proposes the usual ones";
+
+/// The commands of checks that the build files of the project propose, by the names of the checks.
+pub(crate) type Proposed = BTreeMap<&'static str, String>;
 
 /// Whose workflow relies on checks that the project does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,17 +35,19 @@ pub(crate) struct CheckProblems {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Compares the checks that a workflow relies on with those of the project.
+/// Compares the checks that a workflow relies on with those of the project. What to add for one that is
+/// missing has the proposed command, if there is one.
 pub(crate) fn problems(
     workflow: &Workflow,
     configured: &BTreeSet<&str>,
     by: WrittenBy,
+    proposed: &Proposed,
 ) -> CheckProblems {
     let missing = workflow.missing_checks(configured.iter().copied());
     let mut found = CheckProblems::default();
     // Then it is not known yet which checks there will be.
     if workflow.commands_mention(FILE) {
-        found.warnings.extend(warning(&missing.iter().collect::<Vec<_>>()));
+        found.warnings.extend(warning(&missing.iter().collect::<Vec<_>>(), proposed));
         return found;
     }
     let mut not_run = Vec::new();
@@ -53,48 +55,66 @@ pub(crate) fn problems(
         if by == WrittenBy::User && one.meant.is_some() {
             found.misspelt.extend(one.findings(&workflow.bundle.workflow));
         } else if one.is_required() {
-            found.unverifiable.push(unverifiable(one));
+            found.unverifiable.push(unverifiable(one, proposed));
         } else {
             not_run.push(one);
         }
     }
-    found.warnings.extend(warning(&not_run));
+    found.warnings.extend(warning(&not_run, proposed));
     found
 }
 
 /// A claim that has to be verified by a check that is not configured.
-fn unverifiable(missing: &MissingCheck) -> String {
+fn unverifiable(missing: &MissingCheck, proposed: &Proposed) -> String {
     let claims = missing
         .required_claims()
         .map(|(found, claim)| format!("'{}' of state '{}'", claim.name, state_name(found)));
     let claims = join_limited(claims.collect::<BTreeSet<_>>(), MAX_NAMES);
-    let hint = meant(missing).unwrap_or_default();
     format!(
-        "the check '{}' is not configured, and has to verify the claim {claims}; {hint}{HOW_TO_ADD}",
-        missing.check
+        "there is no check {}; the claim {claims} stays not verified until there is one: {}",
+        named(missing),
+        how_to_add(&missing.check, proposed)
     )
 }
 
 /// The checks that are not configured and that no required claim needs.
-fn warning(missing: &[&MissingCheck]) -> Option<String> {
-    if missing.is_empty() {
-        return None;
-    }
-    let names = missing.iter().map(|one| match &one.meant {
-        Some(meant) => format!("{} (did you mean '{meant}'?)", one.check),
-        None => one.check.clone(),
-    });
+fn warning(missing: &[&MissingCheck], proposed: &Proposed) -> Option<String> {
     let is_claimed = missing.iter().any(|one| one.uses.iter().any(|found| found.claim.is_some()));
-    let claims = if is_claimed { ", and claims about them are not verified" } else { "" };
-    Some(format!(
-        "checks of the workflow that are not configured: {}; they are not run{claims}; add them to \
-         [checks] in counterfoil.toml; `counterfoil init` proposes the usual ones",
-        join_limited(names.collect::<Vec<_>>(), MAX_NAMES)
-    ))
+    let (none, consequence) = match (missing, is_claimed) {
+        ([], _) => return None,
+        ([_], false) => ("there is no check", "it is not run until there is one"),
+        ([_], true) => (
+            "there is no check",
+            "it is not run, and claims about it stay not verified until there is one",
+        ),
+        (_, false) => ("there are no checks", "they are not run until there are"),
+        (_, true) => (
+            "there are no checks",
+            "they are not run, and claims about them stay not verified until there are",
+        ),
+    };
+    let names = join_limited(missing.iter().map(|one| named(one)), MAX_NAMES);
+    let line = |one: &&MissingCheck| format!("`{}`", line_to_add(&one.check, proposed));
+    let lines = join_limited(missing.iter().map(line), MAX_NAMES);
+    Some(format!("{none} {names}; {consequence}: add {lines} to [checks] in {FILE}"))
 }
 
-fn meant(missing: &MissingCheck) -> Option<String> {
-    Some(format!("did you mean '{}'? Otherwise ", missing.meant.as_ref()?))
+/// The name of a missing check, and the check of the project that was probably meant.
+fn named(missing: &MissingCheck) -> String {
+    match &missing.meant {
+        Some(meant) => format!("'{}' (did you mean '{meant}'?)", missing.check),
+        None => format!("'{}'", missing.check),
+    }
+}
+
+/// How a missing check is added.
+fn how_to_add(name: &str, proposed: &Proposed) -> String {
+    how_to_add_check(name, proposed.get(name).map(String::as_str), FILE)
+}
+
+/// The line that adds a missing check.
+fn line_to_add(name: &str, proposed: &Proposed) -> String {
+    check_line(name, proposed.get(name).map(String::as_str))
 }
 
 fn state_name(found: &CheckUse) -> String {
@@ -156,6 +176,7 @@ pub(crate) fn relied_on(workflow: &Workflow, configured: Option<&BTreeSet<&str>>
 pub(crate) fn missing_for_claims(
     claims: &[EffectiveClaim],
     configured: &BTreeSet<&str>,
+    proposed: &Proposed,
 ) -> Vec<(String, String)> {
     let names: BTreeSet<&str> = claims
         .iter()
@@ -164,8 +185,8 @@ pub(crate) fn missing_for_claims(
         .filter(|name| !configured.contains(name))
         .collect();
     let fix = |name: &str| match did_you_mean(name, configured.iter().copied()) {
-        Some(hint) => format!("{hint} Otherwise {HOW_TO_ADD}"),
-        None => HOW_TO_ADD.to_owned(),
+        Some(hint) => format!("{hint} Otherwise {}", how_to_add(name, proposed)),
+        None => how_to_add(name, proposed),
     };
     names.into_iter().map(|name| (name.to_owned(), fix(name))).collect()
 }

@@ -152,7 +152,8 @@ fn a_check_that_is_not_configured_says_how() {
     assert_eq!(verdict, Some(Verdict::Unverifiable));
     assert_eq!(
         reason,
-        "there is no check 'test' (did you mean 'tests'?); add it to counterfoil.toml, as in\n[checks]\ntest = \"…\""
+        "there is no check 'test' (did you mean 'tests'?); the claim stays not verified until there is one: \
+         add `test = \"…\"` to [checks] in counterfoil.toml"
     );
     let off = TestWorkspace { commands: false, ..TestWorkspace::with(&[]) };
     assert_eq!(

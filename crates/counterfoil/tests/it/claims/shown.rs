@@ -11,13 +11,15 @@ use counterfoil_testkit::TestProject;
 use serde_json::json;
 
 const RUN: &str = "0199b8a6-0000-7000-8000-000000000001";
+const NO_CHECK: &str = "there is no check 'lint'; the claim stays not verified until there is one: \
+                        add `lint = \"…\"` to [checks] in counterfoil.toml";
 
 /// A run in which every verdict comes up: one claim is corrected, one goes stale, one is refuted to
 /// the end.
 fn a_night() -> TestProject {
     let project = TestProject::new(PROGRAM);
     let unverifiable = ClaimReport {
-        reason: "there is no check 'lint'; add it to [checks] in counterfoil.toml".to_owned(),
+        reason: NO_CHECK.to_owned(),
         policy: ClaimPolicy::Record,
         ..claim_report("lint_clean", ClaimKind::Command, Verdict::Unverifiable)
     };
@@ -116,8 +118,7 @@ fn programs_get_every_claim_and_the_summary() {
     assert_eq!(
         shown["summary"],
         json!({"made": 5, "verified": 1, "refuted": 1, "stale": 1, "unverifiable": 1, "corrected": 1,
-            "unverifiable_because":
-                ["there is no check 'lint'; add it to [checks] in counterfoil.toml"]})
+            "unverifiable_because": [NO_CHECK]})
     );
     let claims = shown["claims"].as_array().unwrap();
     assert_eq!(claims.len(), 6, "what was corrected is kept");

@@ -45,7 +45,7 @@ fn a_required_claim_without_its_check_is_refused_before_the_run() {
     project.run(&["runs"]).expect(0, &["no runs yet"]);
     project
         .run(&["workflow", "check", "fix.yaml"])
-        .expect(0, &["warning: the check 'test' is not configured"]);
+        .expect(0, &["warning: there is no check 'test'; the claim 'tests_passing' of state"]);
 }
 
 #[test]
@@ -65,12 +65,40 @@ fn a_misspelt_check_is_a_finding() {
 fn other_checks_that_are_missing_are_noted_and_the_run_goes_on() {
     let project = project("checks: [e2e],", "");
     let output = project.run(&RUN);
-    output.expect(0, &["warning: checks of the workflow that are not configured: test, e2e"]);
+    output.expect(
+        0,
+        &[
+            "warning: there are no checks 'test', 'e2e'; they are not run, and claims about them stay \
+             not verified until there are: add `test = \"…\"`, `e2e = \"…\"` to [checks] in \
+             counterfoil.toml\n",
+            // The same afterwards.
+            "1 not verifiable (there is no check 'test')",
+        ],
+    );
+    let shown = project.run(&["show", "--claims"]);
+    shown.expect(
+        0,
+        &["there is no check 'test'; the claim stays not verified until there is one: add `test = \"…\"` to [checks] in "],
+    );
     let (code, report) =
         project.code_and_json(&["workflow", "check", "fix.yaml", "--format", "json"]);
     assert_eq!(code, 0);
     let warnings = report["workflows"][0]["warnings"].to_string();
     assert!(warnings.contains("e2e"), "{report:#}");
+}
+
+#[test]
+fn the_line_to_add_has_the_command_that_init_proposes() {
+    let project = project("", "");
+    project.write("Makefile", ".PHONY: test\ntest:\n\ttrue\n");
+    let line = "add `test = \"make test\"` to [checks] in counterfoil.toml";
+    project.run(&RUN).expect(0, &["warning: there is no check 'test'; it is not run, and", line]);
+    project.run(&["workflow", "check", "fix.yaml"]).expect(0, &[line]);
+    let strict: Vec<&str> = RUN.iter().copied().chain(["--strict-claims"]).collect();
+    project.run(&strict).expect(2, &[line]);
+    project.write("counterfoil.toml", "[agents.fixer]\ncontract = \"acme/fix\"\n");
+    let doctor = project.run(&["doctor"]);
+    assert!(doctor.stdout.contains(&format!("fix: {line}\n")), "{}", doctor.stdout);
 }
 
 #[test]
@@ -85,7 +113,7 @@ fn strict_claims_require_every_claim_also_when_the_run_is_resumed() {
     assert_eq!(resumed.code, Some(3), "{}", resumed.stderr);
     // What is missing is said before.
     let missing = project("", "");
-    missing.run(&strict).expect(2, &["the check 'test' is not configured"]);
+    missing.run(&strict).expect(2, &["there is no check 'test'; the claim"]);
     let verified = project("", "[checks]\ntest = \"true\"\n");
     verified.run(&strict).expect(0, &["claims: 1 made, 1 verified"]);
 }
@@ -130,7 +158,7 @@ fn doctor_and_pack_show_name_what_is_missing() {
         "[checks]\nlint = \"true\"\ntset = \"true\"\n[agents.fixer]\ncontract = \"acme/fix\"\n";
     let project = project("", config);
     let doctor = project.run(&["doctor", "--format", "json"]).json().to_string();
-    assert!(doctor.contains("the check 'test' verifies, and it is not configured"), "{doctor}");
+    assert!(doctor.contains("there is no check 'test'; claims in the contract of"), "{doctor}");
     assert!(doctor.contains("did you mean 'tset'?"), "{doctor}");
     let page = project.run(&["pack", "show", "execution-loop"]);
     page.expect(0, &[]);
