@@ -1,12 +1,12 @@
 //! The command `counterfoil init`.
 
-use crate::cli::InitArgs;
+use crate::cli::{InitArgs, StateLocation};
 use crate::exit::Exit;
 use crate::init::{
     Bindings, CONFIG_SCHEMA, FileChange, FileState, InitRecord, Plan, Survey, UndoResult,
     current_binding, file_state, plan, project_file, survey, unasked_bindings,
 };
-use crate::render::setup;
+use crate::render::{self, setup};
 use crate::{input, output, project, shell};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::suggest::did_you_mean;
@@ -51,11 +51,12 @@ fn add(
     for note in &plan.notes {
         output::write_message("note", note);
     }
+    let repo = repo_flag(args);
     let problems = plan.problems.iter().map(|problem| format!("cannot be edited: {problem}\n"));
     output::write_stderr(&problems.collect::<String>());
     let is_whole = plan.problems.is_empty();
     if plan.files.is_empty() {
-        output::write_stderr("nothing to add\n");
+        output::write_stderr(&format!("nothing to add\nnext: counterfoil doctor{repo}\n"));
         return Ok(is_whole.into());
     }
     let (generated, edited): (Vec<_>, Vec<_>) =
@@ -70,7 +71,7 @@ fn add(
         format!(" --bind {}", shell::quote(&format!("{agent}={id}")))
     };
     let bind: String = args.bind.iter().map(bind).collect();
-    if !confirm(args, "Write these changes?", &format!("counterfoil init --yes{bind}"))? {
+    if !confirm(args, "Write these changes?", &format!("counterfoil init --yes{bind}{repo}"))? {
         return Ok(Exit::Failure);
     }
     // The record comes first, so that every edit is recorded. Undo skips a recorded edit that was
@@ -78,10 +79,18 @@ fn add(
     record.changes.extend(plan.files.iter().map(|file| file.change.clone()));
     write_record(root, &record, recorded)?;
     write_plan(root, &plan)?;
+    let written: Vec<&str> = plan.files.iter().map(|file| file.file).collect();
     output::write_stderr(&format!(
-        "done; check the setup with `counterfoil doctor`, undo the changes with `counterfoil init --undo` (recorded in {RECORD})\n"
+        "wrote {} (recorded in {RECORD})\nnext: counterfoil doctor{repo}\nundo: counterfoil init --undo{repo}\n",
+        written.join(", ")
     ));
     Ok(is_whole.into())
+}
+
+/// The option with which a command finds the same repository.
+fn repo_flag(args: &InitArgs) -> String {
+    let location = StateLocation { repo: args.repo.clone(), state: None };
+    render::location_flags(&location)
 }
 
 /// The contracts for agents: those on the command line, and at a terminal those that the user agrees
@@ -161,7 +170,11 @@ fn undo(args: &InitArgs, root: &Path, record: &InitRecord, recorded: Option<&str
         output::write_stdout(&setup::removed_file(&file.path))?;
     }
     if files.clone().next().is_some()
-        && !confirm(args, "Undo these changes?", "counterfoil init --undo --yes")?
+        && !confirm(
+            args,
+            "Undo these changes?",
+            &format!("counterfoil init --undo --yes{}", repo_flag(args)),
+        )?
     {
         return Ok(Exit::Failure);
     }

@@ -14,6 +14,7 @@ use crate::project;
 use crate::schema::FileKind;
 use crate::shell;
 use counterfoil_agents::adapters::Server;
+use counterfoil_contract::suggest::how_to_add_check;
 use counterfoil_contract::text::{display_path, pluralize};
 use counterfoil_engine::config::{Config, FILE};
 use serde_json::{Value, json as literal};
@@ -47,6 +48,14 @@ pub(crate) struct PlannedFile {
 
 /// The first line of a new configuration file: where editors find its schema.
 const SCHEMA_LINE: &str = "#:schema schemas/counterfoil-config.schema.json\n";
+
+/// What a configuration file says about checks if none can be proposed.
+const COMMENTED_CHECKS: &str = "\
+# Commands that verify what agents claim. Fill in those of the project:
+# [checks]
+# test = \"make test\"
+# lint = \"make lint\"
+";
 
 /// The most agents for which candidates are listed in a comment.
 const MAX_AMBIGUOUS: usize = 50;
@@ -101,7 +110,8 @@ pub(crate) fn plan(survey: &Survey, bindings: &Bindings) -> Plan {
     // Without a contract the hooks have nothing to validate and the MCP server does not start.
     if !plan.has_bound_agent(survey) {
         plan.notes.push(
-            "no agent is bound to a contract, so hooks and the MCP server are not set up; bind one and run init again"
+            "no agent is bound to a contract, so hooks and the MCP server are not set up; bind one with \
+             `counterfoil init --bind AGENT=CONTRACT` (`counterfoil contract list` lists contracts)"
                 .to_owned(),
         );
         return plan;
@@ -260,6 +270,7 @@ fn add_project_settings(
             ))?,
         }
     }
+    let mut has_none = false;
     // A project that has some was asked before, or knows what it wants.
     if config.verify.checks.is_empty() {
         let proposed = checks::propose(&survey.build_files, &survey.taken_names);
@@ -267,14 +278,26 @@ fn add_project_settings(
             edit.add_toml(&["checks", check.name], literal!(&check.run))?;
         }
         notes.extend(proposed.notes);
-        if !proposed.checks.iter().any(|check| check.name == "test") {
+        has_none = proposed.checks.is_empty() && !toml::contains(edit.text(), &["checks".into()]);
+        if has_none {
             notes.push(format!(
-                "no command that runs the tests was found; if the project has one, name it in {FILE}: \
-                 [checks] test = \"COMMAND\""
+                "no check is proposed, because no build file that init reads (Makefile, package.json, \
+                 Cargo.toml, pyproject.toml, go.mod) names a command; claims about tests stay not \
+                 verified until there is one: fill in the commented lines of [checks] in {FILE}"
+            ));
+        } else if !proposed.checks.iter().any(|check| check.name == "test") {
+            notes.push(format!(
+                "no command that runs the tests was found; if the project has one, {}",
+                how_to_add_check("test", None, FILE)
             ));
         }
     }
-    add_bindings(survey, &config, bindings, edit, notes)
+    add_bindings(survey, &config, bindings, edit, notes)?;
+    // At the end, where a table can begin. They may be there from an earlier time.
+    if has_none && !edit.text().replace("\r\n", "\n").contains("# [checks]\n") {
+        edit.add_comment(COMMENTED_CHECKS)?;
+    }
+    Ok(())
 }
 
 /// The contract that an agent is bound to.

@@ -272,6 +272,51 @@ fn checks_are_proposed_from_the_build_files_once() {
 }
 
 #[test]
+fn checks_that_nothing_proposes_are_comments_to_fill_in() {
+    let comments = "# [checks]\n# test = \"make test\"\n# lint = \"make lint\"\n";
+    for before in [None, Some("[agents.qa]\nmodel = \"opus\""), Some("# ours\r\nagent = \"x\"\r\n")]
+    {
+        let project = SetupProject::new();
+        if let Some(text) = before {
+            project.write("repo/counterfoil.toml", text);
+        }
+        let tree = read_tree(&project.repo());
+        let shown = project.snapshot(project.command().args(["init", "--yes"]));
+        assert!(shown.contains("note: no check is proposed, because"), "{shown}");
+        assert!(shown.contains("wrote counterfoil.toml"), "{shown}");
+        assert!(shown.contains("\nnext: counterfoil doctor\n"), "{shown}");
+        let text = project.read("repo/counterfoil.toml").replace("\r\n", "\n");
+        assert!(text.contains(comments), "{text}");
+        let again = project.snapshot(project.command().args(["init", "--yes"]));
+        assert!(again.contains("nothing to add"), "{again}");
+        assert_eq!(code(project.command().args(["init", "--undo", "--yes"])), 0);
+        assert_eq!(read_tree(&project.repo()), tree);
+        // What they show is valid.
+        let filled = comments.replace("# ", "");
+        project.write("repo/counterfoil.toml", filled);
+        let filled = project.snapshot(project.command().args(["init", "--yes"]));
+        assert!(filled.contains("nothing to add"), "{filled}");
+        assert!(!filled.contains("no check is proposed"), "{filled}");
+    }
+    // A table that is there is not begun again.
+    let project = SetupProject::new();
+    project.write("repo/counterfoil.toml", "[checks]\n");
+    let shown = project.snapshot(project.command().args(["init", "--yes"]));
+    let line = "if the project has one, add `test = \"…\"` to [checks] in counterfoil.toml";
+    assert!(shown.contains(line) && shown.contains("nothing to add"), "{shown}");
+}
+
+#[test]
+fn commands_that_are_shown_name_the_repository_that_was_given() {
+    let project = SetupProject::new();
+    std::fs::create_dir(project.path("repo/sub dir")).unwrap();
+    let shown = project.snapshot(project.command().args(["init", "--repo", "sub dir"]));
+    assert!(shown.contains("`counterfoil init --yes --repo 'sub dir'`"), "{shown}");
+    let shown = project.snapshot(project.command().args(["init", "--yes", "--repo", "sub dir"]));
+    assert!(shown.contains("next: counterfoil doctor --repo 'sub dir'\n"), "{shown}");
+}
+
+#[test]
 fn a_record_that_is_none_is_not_built_upon() {
     let project = claude_project();
     project.write("repo/.counterfoil/init.json", "{\"changes\": 7}");
