@@ -43,7 +43,7 @@ pub(crate) enum DataKind {
     ContractDiff,
     /// The output of `workflow check`
     WorkflowCheck,
-    /// The report of a run: `run`, `resume`, `answer --resume`, `show`
+    /// A run: `run`, `resume`, `answer --resume`, `show`
     Run,
     /// The attempts of a step: `show RUN STEP`
     ShowStep,

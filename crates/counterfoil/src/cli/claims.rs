@@ -25,8 +25,8 @@ Every claim of every reply counts, with the verdict it got at that time. The ref
 verified and refuted ones. The violation rate is the share of replies without a valid result among all replies.
 
 Examples:
-  counterfoil claims stats                            group by contract, field and agent
-  counterfoil claims stats --by player,model          compare models across all roles
+  counterfoil claims stats                    by contract, field and agent
+  counterfoil claims stats --by player,model  compare models across all roles
   counterfoil claims stats --by contract --since 2026-01-01 --format csv";
 
 #[derive(Debug, Args)]

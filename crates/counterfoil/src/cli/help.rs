@@ -16,6 +16,9 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Connect agents and shells", &["mcp", "hook", "completions", "man"]),
 ];
 
+/// The most columns of a line of help, so that it fits every usual terminal, page and mail.
+const WIDTH: usize = 80;
+
 const EXAMPLES: &str = "  counterfoil demo                 see a run without an agent or an account
   counterfoil run execution-loop --task \"Add a flag\" --agent claude
   counterfoil show                 the last run on one screen
@@ -26,7 +29,7 @@ pub(crate) fn command() -> clap::Command {
     let command =
         Cli::command().mut_subcommand("schema", |command| command.after_help(schema::list()));
     let template = template(&command);
-    command.help_template(template)
+    command.help_template(template).max_term_width(WIDTH)
 }
 
 fn template(command: &clap::Command) -> String {
@@ -67,10 +70,32 @@ mod tests {
         assert_eq!(grouped.into_iter().collect::<BTreeSet<_>>(), all);
     }
 
+    /// The help of a command and of those below it: the name, the page, and the text that ends it.
+    fn pages(command: &mut clap::Command, all: &mut Vec<(String, String, String)>) {
+        let end = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for page in [command.render_help(), command.render_long_help()] {
+            all.push((command.get_name().to_owned(), page.to_string(), end.clone()));
+        }
+        for below in command.get_subcommands_mut() {
+            pages(below, all);
+        }
+    }
+
     #[test]
     fn no_line_is_cut_by_a_terminal_of_80_columns() {
-        let help = command().term_width(80).render_help().to_string();
-        let long: Vec<&str> = help.lines().filter(|line| line.chars().count() > 80).collect();
-        assert!(long.is_empty(), "{long:#?}");
+        let mut command = command();
+        command.build();
+        let mut all = Vec::new();
+        pages(&mut command, &mut all);
+        assert!(all.len() > 2 * GROUPS.iter().map(|(_, names)| names.len()).sum::<usize>());
+        for (name, page, end) in all {
+            let long: Vec<&str> =
+                page.lines().filter(|line| line.chars().count() > WIDTH).collect();
+            assert!(long.is_empty(), "{name}: {long:#?}");
+            // Examples and lists would not be readable if they were wrapped: they fit.
+            for line in end.lines().filter(|line| line.starts_with("  ")) {
+                assert!(page.lines().any(|shown| shown == line), "{name} wraps: {line}");
+            }
+        }
     }
 }

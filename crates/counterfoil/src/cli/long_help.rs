@@ -66,11 +66,11 @@ total. After that it is let through, and the user is notified.";
 pub(super) const SHOW: &str = "\
 Examples:
   counterfoil show                            the last run on one screen
-  counterfoil show last --trouble             what went wrong, and what could not be checked
-  counterfoil show last implement --reply     what the agent wrote in the last visit of a state
-  counterfoil show last implement#1 --result  the result of its first visit, as JSON
+  counterfoil show last --trouble             what failed, or was not checked
+  counterfoil show last implement --reply     what the agent wrote at the end
+  counterfoil show last implement#1 --result  its first result, as JSON
   counterfoil show last implement --diff      what it changed in the files
-  counterfoil show last --follow              what happens now, in another terminal";
+  counterfoil show last --follow              what happens now";
 
 pub(super) const COMPLETIONS: &str = "\
 Examples:
@@ -98,7 +98,8 @@ understood, or there was none.
 
 Examples:
   counterfoil check answer.txt --contract review-fix/review-result
-  counterfoil check answers/*.txt --contract review-fix/review-result --format junit
+  counterfoil check answers/*.txt --contract review-fix/review-result \\
+    --format junit
   producer | counterfoil check --batch - --contract review-fix/review-result";
 
 pub(super) const RUN: &str = "\
@@ -117,8 +118,10 @@ or budget exhausted, 7 blocked, 8 a review that requests changes, 9 the state fo
 Examples:
   counterfoil run execution-loop --task \"Add a flag --json\" --agent claude
   counterfoil run review-fix --agent codex --agent reviewer=claude --max-cost 5
-  counterfoil run flows/fix.yaml --task @task.md --agent 'command:./agent.sh' --strict-claims
-  counterfoil run flows/fix.yaml --task @task.md --agent claude --format junit > report.xml";
+  counterfoil run flows/fix.yaml --task @task.md --strict-claims \\
+    --agent 'command:./agent.sh'
+  counterfoil run flows/fix.yaml --task @task.md --agent claude \\
+    --format junit > report.xml";
 
 pub(super) const RESUME: &str = "\
 Continue a run after an interruption, a crash, an answer or a failure.

@@ -9,10 +9,10 @@ The files are receipt-RUN.html and receipt-RUN.json. The page needs no network a
 `counterfoil export`, and everything that agents wrote is escaped.
 
 Examples:
-  counterfoil receipt last                              write the page and the JSON file
+  counterfoil receipt last                         write the page and its JSON
   counterfoil receipt last --format markdown | gh pr comment --body-file -
-  counterfoil receipt verify receipt-01J….json          check the digests, and compare with the journal
-  counterfoil receipt verify receipt-01J….json --rerun  run the checks again, too";
+  counterfoil receipt verify RECEIPT.json          check digests and the journal
+  counterfoil receipt verify RECEIPT.json --rerun  run the checks again, too";
 
 #[derive(Debug, Args)]
 #[command(after_help = RECEIPT_HELP, args_conflicts_with_subcommands = true)]
