@@ -20,9 +20,9 @@ pub(crate) fn closing(demo: &DemoReport<'_>) -> String {
     let program = shell_quote(demo.program);
     let mut text = String::new();
     if demo.outcome != demo.expected_outcome {
-        let _ = writeln!(text, "\nthis demo should have ended as '{}'", demo.expected_outcome);
+        let _ = writeln!(text, "\nThis demo should have ended as '{}'.", demo.expected_outcome);
     } else if demo.expected_outcome != "done" {
-        let _ = writeln!(text, "\nthis demo ends as '{}' on purpose", demo.expected_outcome);
+        let _ = writeln!(text, "\nThis demo ends as '{}' on purpose.", demo.expected_outcome);
     }
     let _ = writeln!(text, "\nThis was a real run in a real repository: {repo}\nInspect it with:");
     if demo.suggestions.is_empty() {

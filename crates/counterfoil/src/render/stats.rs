@@ -67,7 +67,7 @@ pub(crate) fn tables(tally: &Tally, by: &[Dimension], style: Style) -> String {
     let runs = usize::try_from(tally.runs).unwrap_or(usize::MAX);
     let claims: u64 = tally.groups.iter().map(|group| group.claims.claims).sum();
     let claims = usize::try_from(claims).unwrap_or(usize::MAX);
-    let mut text = format!("{} in {}.\n", pluralize(claims, "claim"), pluralize(runs, "run"));
+    let mut text = format!("{} in {}\n", pluralize(claims, "claim"), pluralize(runs, "run"));
     if claims > 0 {
         text.push_str(
             "Claims by verdict; the refutation rate is that of verified and refuted claims:\n\n",

@@ -18,7 +18,7 @@ pub(crate) fn nothing_to_undo(repo: &Path, files: &RunFiles) -> String {
         return format!("nothing to undo in {shown}: the run changed no files\n");
     }
     let mut text = format!(
-        "nothing to undo in {shown}: there is no record of what the run changed. Changes are recorded \
+        "nothing to undo in {shown}: there is no record of what the run changed\nChanges are recorded \
          when an agent ends that worked in the folder alone, if they are not too large, and when a worktree \
          is merged; `counterfoil clean` removes the records of old runs.\nThese files changed during the run:\n"
     );

@@ -18,6 +18,7 @@ mod journals;
 mod kill;
 mod logs;
 mod mcp;
+mod messages;
 mod pack_commands;
 mod packs;
 mod project_contracts;

@@ -169,7 +169,7 @@ fn a_demo_that_ends_otherwise_than_planned_ends_as_the_run_did() {
     let project = empty_project();
     small(&project, PLAN);
     let words = stderr_of(&project, 7, &["demo", "small"]);
-    assert!(words.contains("this demo should have ended as 'done'"), "{words}");
+    assert!(words.contains("This demo should have ended as 'done'."), "{words}");
     assert!(words.contains("it is not done"), "{words}");
 }
 
