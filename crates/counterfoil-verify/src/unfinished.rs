@@ -75,13 +75,32 @@ impl fmt::Display for Unfinished {
     }
 }
 
+/// Something that was to be examined and could not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// The file, relative to the folder; none if the reason is not about one file.
+    pub file: Option<PathBuf>,
+    /// Why it could not be examined.
+    pub reason: String,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = escape_control(&self.reason);
+        match &self.file {
+            Some(file) => write!(f, "{}: {reason}", display_path(file)),
+            None => write!(f, "{reason}"),
+        }
+    }
+}
+
 /// What was left unfinished by a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnfinishedWork {
     /// The places, by file and line.
     pub places: Vec<Unfinished>,
-    /// The files that could not be read or parsed, with the reasons.
-    pub notes: Vec<String>,
+    /// The files that could not be read or parsed: whether they hold unfinished work is not known.
+    pub unread: Vec<Unread>,
     /// The files that may hold code, in no language in which unfinished work can be found.
     pub unknown: Vec<PathBuf>,
 }
@@ -196,7 +215,13 @@ pub fn added<'a, B: AsRef<[u8]>>(
                         *known.entry((place.kind, place.key)).or_default() += 1;
                     }
                 }
-                Err(why) => work.notes.push(format!("{}: {why}", display_path(path))),
+                Err(reason) => {
+                    let unread = Unread { file: Some(path.to_owned()), reason };
+                    // The same may be wrong with the file before and after.
+                    if work.unread.last() != Some(&unread) {
+                        work.unread.push(unread);
+                    }
+                }
             }
         }
     }

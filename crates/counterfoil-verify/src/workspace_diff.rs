@@ -3,7 +3,7 @@
 use crate::claims::{EarlierFile, RunStart, Since, TestCounts, UnobservableError, WorkspaceView};
 use crate::inventory::{self, TestDelta};
 use crate::read_file::read_file;
-use crate::unfinished::{self, UnfinishedWork};
+use crate::unfinished::{self, UnfinishedWork, Unread};
 use counterfoil_workspace::snapshot::{Changes, Snapshot, Snapshotter};
 use counterfoil_workspace::{Durability, save_json};
 use sha2::{Digest, Sha256};
@@ -166,6 +166,7 @@ impl WorkspaceDiff {
             files
         });
         let mut delta = inventory::compare(files);
+        let mut unread: Vec<String> = unread.iter().map(ToString::to_string).collect();
         if left == 0 {
             let most = MAX_TEST_BYTES >> 20;
             unread.push(format!("the changed files that may contain tests exceed {most} MiB"));
@@ -193,10 +194,12 @@ impl WorkspaceDiff {
         });
         let mut work = unfinished::added(files);
         if left == 0 {
-            unread.push(format!("the changed source files exceed {} MiB", MAX_TEST_BYTES >> 20));
+            let most = MAX_TEST_BYTES >> 20;
+            let reason = format!("the changed source files exceed {most} MiB");
+            unread.push(Unread { file: None, reason });
         }
-        unread.append(&mut work.notes);
-        work.notes = unread;
+        unread.append(&mut work.unread);
+        work.unread = unread;
         work
     }
 
@@ -204,8 +207,9 @@ impl WorkspaceDiff {
     fn read_changed<'p>(
         &self,
         paths: &[&'p Path],
-        unread: &mut Vec<String>,
+        unread: &mut Vec<Unread>,
     ) -> Vec<ChangedFile<'p>> {
+        let not_read = |path: &Path, reason: String| Unread { file: Some(path.to_owned()), reason };
         let mut files = Vec::with_capacity(paths.len());
         for (path, before) in paths.iter().zip(self.snapshotter.contents(&self.before, paths)) {
             // What a link or a device leads to is not observed. A new one replaces no test.
@@ -214,14 +218,14 @@ impl WorkspaceDiff {
             let is_plain = |meta: std::fs::Metadata| meta.is_file() || meta.is_dir();
             if place.symlink_metadata().is_ok_and(|meta| !is_plain(meta)) {
                 if !is_new {
-                    unread.push(format!("{}: it is no regular file", path.display()));
+                    unread.push(not_read(path, "it is no regular file".to_owned()));
                 }
                 continue;
             }
             match (before, read_file(&place)) {
                 (Ok(before), Ok(after)) => files.push((*path, before, after)),
                 (Err(error), _) | (_, Err(error)) => {
-                    unread.push(format!("{}: {error}", path.display()));
+                    unread.push(not_read(path, error.to_string()));
                 }
             }
         }

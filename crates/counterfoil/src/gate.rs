@@ -1,10 +1,17 @@
-//! The gate of `counterfoil verify`: which verdicts make a job fail. All output formats use the same
-//! decision.
+//! The gate of `counterfoil verify`: what makes a job fail. All output formats use the same decision,
+//! and so does the exit code: what fails the job is in each of them, with its reason.
 
 use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Verdict};
+use counterfoil_contract::text::{display_path, escape_control};
+use counterfoil_verify::unfinished::{Unfinished, UnfinishedWork};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why a file in another language was not examined for unfinished work.
+const NO_LANGUAGE: &str = "it is in no language in which unfinished work is found";
 
 /// A claim, and whether it makes the job fail.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -87,10 +94,65 @@ pub(crate) fn gate(
     claims.into_iter().chain(missing).map(decide).collect()
 }
 
+/// What the changes leave unfinished, and what was not examined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GatedWork {
+    /// The places. Each makes the job fail.
+    pub(crate) places: Vec<Unfinished>,
+    /// The changed files that were not examined.
+    pub(crate) not_examined: Vec<UnexaminedFile>,
+}
+
+/// A changed file that was not examined for unfinished work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnexaminedFile {
+    /// The file, relative to the folder; none if the reason is not about one file.
+    pub(crate) file: Option<PathBuf>,
+    /// Why it was not examined.
+    pub(crate) reason: String,
+    /// Whether it makes the job fail: it was to be examined, and could not be. A file in another
+    /// language never can, so it is only named.
+    pub(crate) counts: bool,
+}
+
+impl fmt::Display for UnexaminedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = escape_control(&self.reason);
+        match &self.file {
+            Some(file) => write!(f, "{}: {reason}", display_path(file)),
+            None => write!(f, "{reason}"),
+        }
+    }
+}
+
+impl From<UnfinishedWork> for GatedWork {
+    fn from(work: UnfinishedWork) -> Self {
+        let unread = work.unread.into_iter().map(|unread| UnexaminedFile {
+            file: unread.file,
+            reason: unread.reason,
+            counts: true,
+        });
+        let unknown = work.unknown.into_iter().map(|file| UnexaminedFile {
+            file: Some(file),
+            reason: NO_LANGUAGE.to_owned(),
+            counts: false,
+        });
+        Self { places: work.places, not_examined: unread.chain(unknown).collect() }
+    }
+}
+
+impl GatedWork {
+    /// Whether it makes the job fail.
+    pub(crate) fn fails(&self) -> bool {
+        !self.places.is_empty() || self.not_examined.iter().any(|file| file.counts)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use counterfoil_contract::claim::{Claim, ClaimKind};
+    use counterfoil_verify::unfinished::Unread;
 
     fn declared(name: &str) -> EffectiveClaim {
         let claim = Claim::new(ClaimKind::Command);
@@ -147,6 +209,25 @@ mod tests {
                 let gated = gate(vec![claim], &[declared("tests")], names);
                 assert_eq!(gated[0].counts, counts, "{verdict:?}, required {names:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_file_in_another_language_is_named_and_does_not_fail() {
+        let unread = || Unread { file: Some("big.py".into()), reason: "too long".to_owned() };
+        let unknown =
+            UnfinishedWork { unknown: vec!["Makefile".into()], ..UnfinishedWork::default() };
+        let both = UnfinishedWork { unread: vec![unread()], ..unknown.clone() };
+        for (work, fails, named) in [
+            (UnfinishedWork::default(), false, &[][..]),
+            (unknown, false, &[NO_LANGUAGE]),
+            (both, true, &["too long", NO_LANGUAGE]),
+        ] {
+            let gated = GatedWork::from(work);
+            assert_eq!(gated.fails(), fails, "{gated:?}");
+            let reasons: Vec<&str> =
+                gated.not_examined.iter().map(|file| file.reason.as_str()).collect();
+            assert_eq!(reasons, named);
         }
     }
 

@@ -52,12 +52,12 @@ fn assess(
     let places = work.places.iter().take(MAX_LISTED);
     let evidence = places.map(|place| Evidence::new("diff", place.to_string()));
     let (verdict, reason) = match (count, other) {
-        (0, _) if work.notes.is_empty() && work.unknown.is_empty() => {
+        (0, _) if work.unread.is_empty() && work.unknown.is_empty() => {
             (Verdict::Verified, String::new())
         }
         // Nobody said that these files are complete. What the workflow asks for is what can be found.
-        (0, _) if work.notes.is_empty() && is_implied => (Verdict::Verified, String::new()),
-        (0, _) if work.notes.is_empty() => {
+        (0, _) if work.unread.is_empty() && is_implied => (Verdict::Verified, String::new()),
+        (0, _) if work.unread.is_empty() => {
             let files = join_limited(work.unknown.iter().map(|path| display_path(path)), 5);
             let count = pluralize(work.unknown.len(), "changed file");
             let why = format!(
@@ -66,7 +66,7 @@ fn assess(
             (Verdict::Unverifiable, why)
         }
         (0, _) => {
-            let why = join_limited(work.notes.iter().cloned(), 3);
+            let why = join_limited(&work.unread, 3);
             (Verdict::Unverifiable, format!("not all changes could be read: {why}"))
         }
         (_, Some(other)) => {
@@ -88,5 +88,5 @@ fn assess(
         let note = format!("unfinished work is not found in files of this kind: {files}");
         assessment = assessment.with_evidence(Evidence::new("note", note));
     }
-    assessment.with_notes(work.notes.iter().take(MAX_LISTED).cloned())
+    assessment.with_notes(work.unread.iter().take(MAX_LISTED).map(ToString::to_string))
 }

@@ -209,10 +209,16 @@ fn only_what_is_new_counts() {
 fn what_cannot_be_parsed_is_noted() {
     let large = vec![b' '; inventory::MAX_BYTES + 1];
     let path = Path::new("src/a.rs");
-    let work = added([(path, None, Some(large))].into_iter());
-    assert_eq!(work.notes, ["src/a.rs: it is longer than 2 MiB"]);
+    let larger = [large.clone(), vec![b' ']].concat();
+    let said = |work: UnfinishedWork| -> Vec<String> {
+        work.unread.iter().map(ToString::to_string).collect()
+    };
+    let work = added([(path, None, Some(large.clone()))].into_iter());
+    assert_eq!(said(work), ["src/a.rs: it is longer than 2 MiB"]);
+    let work = added([(path, Some(large), Some(larger))].into_iter());
+    assert_eq!(said(work), ["src/a.rs: it is longer than 2 MiB"], "once");
     let work = added([(path, None, Some("fn ( { \u{0} TODO"))].into_iter());
-    assert_eq!(work.notes, ["src/a.rs: it is no text in UTF-8"]);
+    assert_eq!(said(work), ["src/a.rs: it is no text in UTF-8"]);
     nothing("README.md", "TODO");
 }
 
@@ -225,7 +231,7 @@ fn files_in_other_languages_are_named() {
     }));
     let unknown: Vec<&str> = work.unknown.iter().filter_map(|path| path.to_str()).collect();
     assert_eq!(unknown, ["x.c", "deploy.sh", "X.java"]);
-    assert_eq!((work.places, work.notes), (Vec::new(), Vec::new()));
+    assert!(work.places.is_empty() && work.unread.is_empty(), "{work:?}");
     let script = "#!/usr/bin/python3\nprint(1)\n";
     let work = added([(Path::new("tool"), None, Some(script))].into_iter());
     assert_eq!(work, UnfinishedWork::default());

@@ -149,7 +149,8 @@ pub(crate) struct VerifyArgs {
     pub(crate) may_change: Vec<String>,
 
     /// Also fail if the changes leave work unfinished: placeholders, functions without a body, comments
-    /// that put work off (TODO, FIXME, "for now") and skipped tests that were not there at the base
+    /// that put work off (TODO, FIXME, "for now") and skipped tests that were not there at the base. A
+    /// file that cannot be examined fails, too; one in another language is only named
     #[arg(long)]
     pub(crate) strict: bool,
 

@@ -2,9 +2,9 @@
 
 use crate::cli::{Format, VerifyArgs};
 use crate::exit::Exit;
-use crate::gate::{GatedClaim, gate};
+use crate::gate::{GatedClaim, GatedWork, gate};
 use crate::project::{self, STATE_FOLDER};
-use crate::report::check::VerifyReport;
+use crate::report::check::{NotExamined, VerifyReport};
 use crate::{input, output, render, state_folder};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim};
@@ -18,7 +18,7 @@ use counterfoil_process::contain::Launcher;
 use counterfoil_verify::baseline::{ConfigNotice, EarlierFiles, RevisionBaseline};
 use counterfoil_verify::claims::{Check, CommitsBefore, StartWords, VerifyContext, verify};
 use counterfoil_verify::protect::WriteRules;
-use counterfoil_verify::unfinished::UnfinishedWork;
+use counterfoil_verify::unfinished::{UnfinishedWork, Unread};
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
 use counterfoil_workspace::git::repository_top;
 use std::collections::BTreeSet;
@@ -71,23 +71,17 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     }
     let mut notes: Vec<String> = base.notes().iter().cloned().chain(note).collect();
     let surroundings = Surroundings { state: &state, own_files: &own_files, contracts: &folders };
-    let unfinished = args.strict.then(|| unfinished_work(base.diff()));
-    notes.extend(
-        unfinished
-            .iter()
-            .flat_map(|work| &work.notes)
-            .map(|note| format!("whether work is unfinished is not known: {note}")),
-    );
+    let unfinished = args.strict.then(|| GatedWork::from(unfinished_work(base.diff())));
     let verified =
         verify_claims(args, &contract, &claims, &report, &mut base, &surroundings, &mut notes)?;
     let Some(verified) = verified else { return Ok(Exit::Cancelled) };
     let gated = gate(verified, &claims, &args.required);
-    let places = unfinished.as_ref().map_or(&[][..], |work| &work.places);
     match args.format {
         Format::Json => print_json(args, &report, &gated, &notes, unfinished.as_ref())?,
         Format::Sarif => {
             write_notes(&notes);
-            let log = render::sarif::claims(&gated, &report.contract, file, places);
+            let work = unfinished.as_ref();
+            let log = render::sarif::claims(&gated, &report.contract, file, work);
             output::write_json(&log)?;
         }
         Format::Junit => {
@@ -114,9 +108,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
             }
         }
     }
-    // What was not examined is not known to be complete.
-    let is_complete = unfinished.as_ref().is_none_or(|work| work == &UnfinishedWork::default());
-    let failed = gated.iter().any(|gated| gated.counts) || !is_complete;
+    let failed =
+        gated.iter().any(|gated| gated.counts) || unfinished.as_ref().is_some_and(GatedWork::fails);
     Ok(if failed { Exit::Claim } else { Exit::Success })
 }
 
@@ -131,7 +124,10 @@ fn write_notes(notes: &[String]) {
 fn unfinished_work(diff: &mut WorkspaceDiff) -> UnfinishedWork {
     diff.refresh();
     match diff.unobservable_reason() {
-        Some(reason) => UnfinishedWork { notes: vec![reason], ..UnfinishedWork::default() },
+        Some(reason) => {
+            let unread = vec![Unread { file: None, reason }];
+            UnfinishedWork { unread, ..UnfinishedWork::default() }
+        }
         None => diff.unfinished_work(),
     }
 }
@@ -379,7 +375,7 @@ fn print_json(
     report: &Report,
     gated: &[GatedClaim],
     notes: &[String],
-    unfinished: Option<&UnfinishedWork>,
+    unfinished: Option<&GatedWork>,
 ) -> Result<()> {
     output::write_json(&VerifyReport {
         report,
@@ -388,5 +384,7 @@ fn print_json(
         summary: Totals::from_claims(gated.iter().map(|gated| &gated.claim)),
         notes,
         unfinished: unfinished.map(|work| work.places.as_slice()),
+        not_examined: unfinished
+            .map(|work| work.not_examined.iter().map(NotExamined::new).collect()),
     })
 }

@@ -2,17 +2,16 @@
 
 use super::lines;
 use super::text::{abbreviate, one_line};
-use crate::gate::GatedClaim;
+use crate::gate::{GatedClaim, GatedWork, UnexaminedFile};
 use counterfoil_contract::claim::{ClaimReport, Evidence, Verdict};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{escape_control, pluralize};
 use counterfoil_engine::event_text::{attempt_title, doubted};
 use counterfoil_engine::ledger::{self, Entry, Totals};
 use counterfoil_flow::{ChangedFiles, Ended, Reply};
-use counterfoil_verify::unfinished::UnfinishedWork;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// The number of reasons for unverifiable claims in the totals.
 const MAX_REASONS: usize = 2;
@@ -264,29 +263,42 @@ pub(crate) fn verification(
     text
 }
 
-/// The most places with unfinished work that are listed.
+/// The most places with unfinished work, and files that were not examined, that are listed.
 const MAX_PLACES: usize = 100;
 
-/// Unfinished work that a change left behind.
-pub(crate) fn unfinished(work: &UnfinishedWork) -> String {
-    if work.places.is_empty() && !work.notes.is_empty() {
-        return format!(
-            "whether work is unfinished is not known: {} not examined\n",
-            pluralize(work.notes.len(), "file")
-        );
+/// Unfinished work that a change left behind, and what was not examined.
+pub(crate) fn unfinished(work: &GatedWork) -> String {
+    let (failing, noted): (Vec<&UnexaminedFile>, Vec<&UnexaminedFile>) =
+        work.not_examined.iter().partition(|file| file.counts);
+    let mut text = match work.places.len() {
+        0 if failing.is_empty() => {
+            "no unfinished work was added in Go, JavaScript, Python, Rust or TypeScript\n"
+                .to_owned()
+        }
+        0 => String::new(),
+        places => format!("unfinished: {}\n", pluralize(places, "place")),
+    };
+    list_indented(&mut text, &work.places);
+    if !failing.is_empty() {
+        text.push_str("whether work is unfinished is not known:\n");
+        list_indented(&mut text, &failing);
     }
-    if work.places.is_empty() {
-        return "no unfinished work was added in Go, JavaScript, Python, Rust or TypeScript\n"
-            .to_owned();
-    }
-    let mut text = format!("unfinished: {}\n", pluralize(work.places.len(), "place"));
-    for place in work.places.iter().take(MAX_PLACES) {
-        let _ = writeln!(text, "  {place}");
-    }
-    if let Some(more @ 1..) = work.places.len().checked_sub(MAX_PLACES) {
-        let _ = writeln!(text, "  and {more} more");
+    if !noted.is_empty() {
+        let files = pluralize(noted.len(), "file");
+        let _ = writeln!(text, "not examined for unfinished work: {files}");
+        list_indented(&mut text, &noted);
     }
     text
+}
+
+/// Items on lines of their own, if there are not too many.
+fn list_indented<T: Display>(text: &mut String, items: &[T]) {
+    for item in items.iter().take(MAX_PLACES) {
+        let _ = writeln!(text, "  {item}");
+    }
+    if let Some(more @ 1..) = items.len().checked_sub(MAX_PLACES) {
+        let _ = writeln!(text, "  and {more} more");
+    }
 }
 
 #[derive(Clone, Copy)]

@@ -2,14 +2,13 @@
 
 use super::claims::mismatch_line;
 use super::replay::difference_line;
-use crate::gate::{GatedClaim, Level};
+use crate::gate::{GatedClaim, GatedWork, Level};
 use crate::report::lint::LintFinding;
 use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::Report;
 use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_engine::RunReport;
-use counterfoil_verify::unfinished::UnfinishedWork;
 use std::fmt::Write;
 
 /// A report as annotations.
@@ -51,13 +50,20 @@ pub(crate) fn claims(claims: &[GatedClaim], name: &str) -> String {
     out
 }
 
-/// Unfinished work as annotations on the files.
-pub(crate) fn unfinished(work: Option<&UnfinishedWork>) -> String {
+/// Unfinished work, and files that were not examined, as annotations on the files.
+pub(crate) fn unfinished(work: Option<&GatedWork>) -> String {
     let mut out = String::new();
     let Some(work) = work else { return out };
-    for note in &work.notes {
-        let text = message(&format!("whether work is unfinished is not known: {note}"));
-        let _ = writeln!(out, "::error title=unfinished::{text}");
+    for unexamined in &work.not_examined {
+        let (command, known) = if unexamined.counts {
+            ("error", "whether work is unfinished is not known: ")
+        } else {
+            ("notice", "not examined for unfinished work: ")
+        };
+        let file = unexamined.file.as_ref();
+        let file = file.map(|file| format!("file={},", property(&file.to_string_lossy())));
+        let text = message(&format!("{known}{}", unexamined.reason));
+        let _ = writeln!(out, "::{command} {}title=not examined::{text}", file.unwrap_or_default());
     }
     for place in &work.places {
         let file = property(&place.file.to_string_lossy());

@@ -2,7 +2,7 @@
 
 use super::claims::{evidence, mismatch_line, totals as totals_line};
 use super::replay::difference_line;
-use crate::gate::{GatedClaim, Level};
+use crate::gate::{GatedClaim, GatedWork, Level};
 use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::diagnostic::Style;
@@ -10,11 +10,11 @@ use counterfoil_contract::text::{Form, escape_control, neutralize, pluralize};
 use counterfoil_contract::{Report, Status};
 use counterfoil_engine::ledger::Entry;
 use counterfoil_flow::Cause;
-use counterfoil_verify::unfinished::UnfinishedWork;
 use quick_junit::{
     NonSuccessKind, Report as JunitReport, SerializeError, TestCase, TestCaseStatus, TestSuite,
 };
 use std::borrow::Cow;
+use std::path::Path;
 use std::time::Duration;
 
 /// Reports on named texts as a test suite with one test for each.
@@ -59,11 +59,12 @@ fn rejection(report: &Report) -> TestCaseStatus {
 }
 
 /// Claims as a test suite. A claim that cannot be verified, or does not make the job fail, is
-/// skipped rather than passed. If unfinished work was looked for, that is a test, too.
+/// skipped rather than passed. If unfinished work was looked for, that is a test, too, and a file that
+/// need not be examined for it is a skipped one.
 pub(crate) fn claims(
     claims: &[GatedClaim],
     contract: &str,
-    unfinished: Option<&UnfinishedWork>,
+    unfinished: Option<&GatedWork>,
 ) -> Result<String, SerializeError> {
     let cases = claims.iter().map(|gated| {
         let claim = &gated.claim;
@@ -75,20 +76,25 @@ pub(crate) fn claims(
         };
         case(contract, &claim.claim, status)
     });
-    let complete = unfinished.map(|work| {
-        let lines: Vec<String> = work.places.iter().map(ToString::to_string).collect();
-        let status = match lines.len() {
-            0 if !work.notes.is_empty() => failure(
-                "unknown",
-                "whether work is unfinished is not known",
-                &work.notes.join("\n"),
-            ),
-            0 => TestCaseStatus::success(),
-            places => failure("unfinished", &pluralize(places, "place"), &lines.join("\n")),
-        };
-        case(contract, "complete", status)
+    let work = unfinished.iter().flat_map(|work| unfinished_cases(work, contract));
+    serialize("counterfoil", cases.chain(work))
+}
+
+/// Whether work is complete, and the files that need not be examined for it.
+fn unfinished_cases(work: &GatedWork, contract: &str) -> Vec<TestCase> {
+    let unread = work.not_examined.iter().filter(|file| file.counts).map(ToString::to_string);
+    let lines: Vec<String> = work.places.iter().map(ToString::to_string).chain(unread).collect();
+    let status = match work.places.len() {
+        0 if lines.is_empty() => TestCaseStatus::success(),
+        0 => failure("unknown", "whether work is unfinished is not known", &lines.join("\n")),
+        places => failure("unfinished", &pluralize(places, "place"), &lines.join("\n")),
+    };
+    let noted = work.not_examined.iter().filter(|file| !file.counts).map(|unexamined| {
+        let file = unexamined.file.as_deref().map(Path::to_string_lossy).unwrap_or_default();
+        let status = skipped(&format!("not examined: {}", unexamined.reason));
+        case(contract, &format!("complete: {file}"), status)
     });
-    serialize("counterfoil", cases.chain(complete))
+    std::iter::once(case(contract, "complete", status)).chain(noted).collect()
 }
 
 /// A run as a test suite: its attempts, its claims, and the run itself. A claim that is not verified

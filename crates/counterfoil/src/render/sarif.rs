@@ -1,10 +1,10 @@
 //! SARIF 2.1.0 logs.
 
 use super::claims::mismatch_line;
-use crate::gate::{GatedClaim, Level};
+use crate::gate::{GatedClaim, GatedWork, Level};
 use crate::report::lint::LintFinding;
 use counterfoil_contract::{Code, Report, Violation};
-use counterfoil_verify::unfinished::{Unfinished, UnfinishedKind};
+use counterfoil_verify::unfinished::UnfinishedKind;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -51,12 +51,15 @@ pub(crate) fn validation(texts: &[(&Path, &Report)]) -> Value {
     log(&rules, &results, &properties)
 }
 
+/// The rule of files that were not examined for unfinished work.
+const NOT_EXAMINED: &str = "unfinished/not-examined";
+
 /// Claims as a SARIF log. Verified claims are not results.
 pub(crate) fn claims(
     claims: &[GatedClaim],
     contract: &str,
     name: &Path,
-    unfinished: &[Unfinished],
+    unfinished: Option<&GatedWork>,
 ) -> Value {
     let mut kinds: Vec<String> = claims.iter().map(GatedClaim::kind).collect();
     kinds.sort_unstable();
@@ -64,24 +67,8 @@ pub(crate) fn claims(
     let claim_rules = kinds.iter().map(
         |kind| json!({"id": rule_id(kind), "shortDescription": {"text": format!("a claim of kind {kind}")}}),
     );
-    let work_rules = UnfinishedKind::ALL.iter().filter(|_| !unfinished.is_empty()).map(|kind| {
-        let text = format!("unfinished work: {}", kind.name());
-        json!({"id": format!("unfinished/{}", kind.name()), "shortDescription": {"text": text}})
-    });
-    let rules: Vec<Value> = claim_rules.chain(work_rules).collect();
-    let places = unfinished.iter().map(|place| {
-        let index = UnfinishedKind::ALL.iter().position(|kind| *kind == place.kind);
-        json!({
-            "ruleId": format!("unfinished/{}", place.kind.name()),
-            "ruleIndex": kinds.len() + index.unwrap_or(0),
-            "level": "error",
-            "message": {"text": place.text},
-            "locations": [{"physicalLocation": {
-                "artifactLocation": {"uri": uri(&place.file)},
-                "region": {"startLine": place.line},
-            }}],
-        })
-    });
+    let work = unfinished.map(|work| unfinished_work(work, kinds.len(), name)).unwrap_or_default();
+    let rules: Vec<Value> = claim_rules.chain(work.rules).collect();
     let results: Vec<Value> = claims
         .iter()
         .filter_map(|gated| {
@@ -104,9 +91,64 @@ pub(crate) fn claims(
                 "properties": {"claimed": claim.claimed, "observed": claim.observed, "evidence": claim.evidence},
             }))
         })
-        .chain(places)
+        .chain(work.results)
         .collect();
     log(&rules, &results, &json!({"contract": contract, "status": "accepted"}))
+}
+
+/// Rules and the results that refer to them.
+#[derive(Default)]
+struct Results {
+    rules: Vec<Value>,
+    results: Vec<Value>,
+}
+
+/// Unfinished work and the files that were not examined, behind a number of other rules. `name` is the
+/// place of what is not about one file.
+fn unfinished_work(work: &GatedWork, first: usize, name: &Path) -> Results {
+    let rule = |id: String, text: &str| json!({"id": id, "shortDescription": {"text": text}});
+    let kinds = UnfinishedKind::ALL.iter().filter(|_| !work.places.is_empty());
+    let mut rules: Vec<Value> = kinds
+        .map(|kind| {
+            let text = format!("unfinished work: {}", kind.name());
+            rule(format!("unfinished/{}", kind.name()), &text)
+        })
+        .collect();
+    let not_examined = first + rules.len();
+    if !work.not_examined.is_empty() {
+        let text = "a changed file that was not examined for unfinished work";
+        rules.push(rule(NOT_EXAMINED.to_owned(), text));
+    }
+    let places = work.places.iter().map(|place| {
+        let index = UnfinishedKind::ALL.iter().position(|kind| *kind == place.kind);
+        json!({
+            "ruleId": format!("unfinished/{}", place.kind.name()),
+            "ruleIndex": first + index.unwrap_or(0),
+            "level": "error",
+            "message": {"text": place.text},
+            "locations": [{"physicalLocation": {
+                "artifactLocation": {"uri": uri(&place.file)},
+                "region": {"startLine": place.line},
+            }}],
+        })
+    });
+    let files = work.not_examined.iter().map(|unexamined| {
+        let file = unexamined.file.as_deref().unwrap_or(name);
+        let level = if unexamined.counts { "error" } else { "note" };
+        json!({
+            "ruleId": NOT_EXAMINED,
+            "ruleIndex": not_examined,
+            "level": level,
+            "message": {"text": format!("not examined for unfinished work: {}", unexamined.reason)},
+            // Code scanning shows no result without a line.
+            "locations": [{"physicalLocation": {
+                "artifactLocation": {"uri": uri(file)},
+                "region": {"startLine": 1},
+            }}],
+        })
+    });
+    let results = places.chain(files).collect();
+    Results { rules, results }
 }
 
 /// Findings about contract and workflow files as a SARIF log.

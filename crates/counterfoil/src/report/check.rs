@@ -1,6 +1,6 @@
 //! What `check` and `verify` print as JSON, and what `check --batch` reads.
 
-use crate::gate::GatedClaim;
+use crate::gate::{GatedClaim, UnexaminedFile};
 use counterfoil_contract::policy::{RepairPolicy, Truncated};
 use counterfoil_contract::{Framing, Report};
 use counterfoil_engine::ledger::Totals;
@@ -8,6 +8,8 @@ use counterfoil_verify::unfinished::Unfinished;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
+use std::path::Path;
 
 /// The report on a text.
 #[derive(Serialize, JsonSchema)]
@@ -95,4 +97,29 @@ pub(crate) struct VerifyReport<'a> {
     /// What the changes leave unfinished; only with `--strict`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unfinished: Option<&'a [Unfinished]>,
+    /// The changed files that were not examined for it; only with `--strict`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) not_examined: Option<Vec<NotExamined<'a>>>,
+}
+
+/// A changed file that was not examined for unfinished work.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct NotExamined<'a> {
+    /// The file, relative to the folder; left out if the reason is not about one file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file: Option<Cow<'a, str>>,
+    /// Why it was not examined.
+    pub(crate) reason: &'a str,
+    /// Whether it makes the job fail.
+    pub(crate) counts: bool,
+}
+
+impl<'a> NotExamined<'a> {
+    pub(crate) fn new(unexamined: &'a UnexaminedFile) -> Self {
+        Self {
+            file: unexamined.file.as_deref().map(Path::to_string_lossy),
+            reason: &unexamined.reason,
+            counts: unexamined.counts,
+        }
+    }
 }

@@ -36,6 +36,83 @@ fn a_strict_job_fails_if_a_file_was_not_examined() {
     }
 }
 
+/// What fails a job is in every format, and what is only named does not fail it.
+#[test]
+fn a_file_in_another_language_is_a_note_in_every_format_and_does_not_fail() {
+    let project = worked_on();
+    project.write("Makefile", "test:\n\t./deploy.sh # TODO\n");
+    project.write("deploy.sh", "echo deployed\n");
+    let answer = r#"{"files_changed": ["src/a.rs", "new.txt", "Makefile", "deploy.sh"]}"#;
+    for format in ["human", "json", "sarif", "junit", "github"] {
+        let output = verify(&project, answer, &["--strict", "--format", format]);
+        assert_eq!(output.code, Some(0), "{format}: {output:?}");
+        for name in ["Makefile", "deploy.sh", "no language in which unfinished work is found"] {
+            assert!(output.stdout.contains(name), "{format}: no {name} in {output:?}");
+        }
+        // Without --strict, nothing is looked for.
+        let lax = verify(&project, answer, &["--format", format]);
+        let why = "no language in which unfinished work is found";
+        assert!(lax.code == Some(0) && !lax.stdout.contains(why), "{format}: {lax:?}");
+    }
+}
+
+#[test]
+fn what_was_not_examined_has_a_level_and_a_place_for_programs() {
+    let project = worked_on();
+    project.write("deploy.sh", "echo deployed\n");
+    project.write("big.py", "x = 1\n".repeat(400_000));
+    let answer = r#"{"files_changed": ["src/a.rs", "new.txt", "deploy.sh", "big.py"]}"#;
+    let run = |format: &str| verify(&project, answer, &["--strict", "--format", format]);
+    let report = run("json").json();
+    let too_long = "it is longer than 2 MiB";
+    let no_language = "it is in no language in which unfinished work is found";
+    assert_eq!(
+        report["not_examined"],
+        serde_json::json!([
+            {"file": "big.py", "reason": too_long, "counts": true},
+            {"file": "deploy.sh", "reason": no_language, "counts": false},
+        ])
+    );
+    assert_eq!(report["unfinished"], serde_json::json!([]));
+    let sarif = run("sarif").json();
+    let run_log = &sarif["runs"][0];
+    let results = run_log["results"].as_array().unwrap();
+    let shown: Vec<String> = results
+        .iter()
+        .map(|result| {
+            let rule = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+            assert_eq!(run_log["tool"]["driver"]["rules"][rule]["id"], result["ruleId"]);
+            let place = &result["locations"][0]["physicalLocation"];
+            let (file, line) = (&place["artifactLocation"]["uri"], &place["region"]["startLine"]);
+            format!("{} {} {file}:{line}", result["ruleId"], result["level"])
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            r#""unfinished/not-examined" "error" "big.py":1"#,
+            r#""unfinished/not-examined" "note" "deploy.sh":1"#,
+        ]
+    );
+    let github = run("github").stdout;
+    let expected = format!(
+        "::error file=big.py,title=not examined::whether work is unfinished is not known: {too_long}\n\
+         ::notice file=deploy.sh,title=not examined::not examined for unfinished work: {no_language}\n"
+    );
+    assert_eq!(github, expected);
+    let junit = run("junit").stdout;
+    for part in ["name=\"complete\"", "type=\"unknown\"", "big.py: it is longer", "skipped=\"1\""] {
+        assert!(junit.contains(part), "no {part} in {junit}");
+    }
+    assert!(junit.contains("name=\"complete: deploy.sh\""), "{junit}");
+    let human = run("human").stdout;
+    let expected = format!(
+        "whether work is unfinished is not known:\n  big.py: {too_long}\n\
+         not examined for unfinished work: 1 file\n  deploy.sh: {no_language}\n"
+    );
+    assert!(human.ends_with(&expected), "{human}");
+}
+
 #[test]
 fn a_text_that_is_not_examined_as_text_is_named() {
     let project = worked_on();

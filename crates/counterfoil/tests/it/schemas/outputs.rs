@@ -218,10 +218,12 @@ fn verified_claims_have_their_shape() {
         ["verify", "fix.txt", "--contract", "fix.yaml", "--base", "HEAD", "--format", "json"];
     let plain = project.run(&base).json();
     shapes.assert_fits("verify", &plain);
-    assert!(plain.get("unfinished").is_none(), "{plain}");
+    assert!(plain.get("unfinished").is_none() && plain.get("not_examined").is_none(), "{plain}");
+    project.write("Makefile", "test:\n\ttrue\n");
     let strict = project.run(&[&base[..], &["--strict", "--no-commands"]].concat()).json();
     shapes.assert_fits("verify", &strict);
     assert!(!strict["unfinished"].as_array().unwrap().is_empty(), "{strict}");
+    assert_eq!(strict["not_examined"][0]["file"], "Makefile", "{strict}");
     let verdicts = [&plain, &strict].map(|report| report["claims"].to_string()).concat();
     for verdict in ["verified", "refuted", "unverifiable"] {
         assert!(verdicts.contains(&format!("\"{verdict}\"")), "{verdict}: {verdicts}");
