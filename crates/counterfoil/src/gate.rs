@@ -1,8 +1,9 @@
 //! The gate of `counterfoil verify`: what makes a job fail. All output formats use the same decision,
 //! and so does the exit code: what fails the job is in each of them, with its reason.
 
-use counterfoil_contract::claim::{ClaimPolicy, ClaimReport, EffectiveClaim, Verdict};
+use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim, Verdict};
 use counterfoil_contract::text::{display_path, escape_control};
+use counterfoil_engine::ledger::Totals;
 use counterfoil_verify::unfinished::{Unfinished, UnfinishedWork};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,6 +11,11 @@ use serde_json::Value;
 use std::fmt;
 use std::path::PathBuf;
 
+/// Why a required claim that is not made fails the job.
+const MISSING: &str = "the claim is required, but the result does not make it";
+/// Why a claim that only the contract requires does not.
+const NOT_STATED: &str = "the contract requires the claim of results that make it, and this one does \
+                          not; where it must be made, require its field in the contract";
 /// Why a file in another language was not examined for unfinished work.
 const NO_LANGUAGE: &str = "it is in no language in which unfinished work is found";
 
@@ -48,40 +54,107 @@ impl GatedClaim {
 
     /// The kind as written in contracts.
     pub(crate) fn kind(&self) -> String {
-        match serde_json::to_value(self.claim.kind) {
-            Ok(Value::String(kind)) => kind,
-            _ => String::new(),
-        }
+        kind_name(self.claim.kind)
+    }
+}
+
+fn kind_name(kind: ClaimKind) -> String {
+    match serde_json::to_value(kind) {
+        Ok(Value::String(kind)) => kind,
+        _ => String::new(),
+    }
+}
+
+/// A claim that is required and that the result does not make. It has no verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct NotMade {
+    /// The name of the claim.
+    pub(crate) claim: String,
+    /// The field that would make the claim, as the contract writes it.
+    pub(crate) field: String,
+    /// The kind of the claim.
+    pub(crate) kind: ClaimKind,
+    /// Who requires it.
+    pub(crate) reason: String,
+    /// Whether it makes the job fail: the user requires it.
+    pub(crate) counts: bool,
+}
+
+impl NotMade {
+    /// What is said of it in place of a verdict.
+    pub(crate) const NAME: &str = "required but not made";
+
+    /// A declared claim that the result does not make; none if nobody requires it.
+    fn of(declared: &EffectiveClaim, required: &[String]) -> Option<Self> {
+        let claim = &declared.claim;
+        let counts = required.contains(&declared.name);
+        // No result makes a claim of these kinds.
+        let is_implied = matches!(claim.kind, ClaimKind::Protected | ClaimKind::TestsKept);
+        let of_contract = claim.policy == ClaimPolicy::Require && !is_implied;
+        let reason = if counts { MISSING } else { NOT_STATED };
+        (counts || of_contract).then(|| Self {
+            claim: declared.name.clone(),
+            field: declared.field.clone(),
+            kind: claim.kind,
+            reason: reason.to_owned(),
+            counts,
+        })
+    }
+
+    /// The severity of this claim.
+    pub(crate) fn level(&self) -> Level {
+        if self.counts { Level::Error } else { Level::Note }
+    }
+
+    /// The kind as written in contracts.
+    pub(crate) fn kind(&self) -> String {
+        kind_name(self.kind)
+    }
+}
+
+/// The claims of a result, and which of them make the job fail.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct GatedClaims {
+    /// Those that the result makes.
+    pub(crate) made: Vec<GatedClaim>,
+    /// Those that are required and that it does not make.
+    pub(crate) not_made: Vec<NotMade>,
+}
+
+impl GatedClaims {
+    /// Whether a claim makes the job fail.
+    pub(crate) fn fails(&self) -> bool {
+        self.failing().next().is_some()
+    }
+
+    /// The names of the claims that make the job fail.
+    pub(crate) fn failing(&self) -> impl Iterator<Item = &str> {
+        let made = self.made.iter().filter(|gated| gated.counts);
+        let not_made = self.not_made.iter().filter(|missing| missing.counts);
+        made.map(|gated| gated.claim.claim.as_str())
+            .chain(not_made.map(|missing| missing.claim.as_str()))
+    }
+
+    /// How many claims of the result have each verdict.
+    pub(crate) fn totals(&self) -> Totals {
+        Totals::from_claims(self.made.iter().map(|gated| &gated.claim))
     }
 }
 
 /// Decides which claims make the job fail.
 ///
 /// A claim that its contract requires does unless it is verified. If the user requires claims, these
-/// do as well; one of them that the result does not make is added as unverifiable. If the user
-/// requires none, every refuted claim does.
+/// do as well. If the user requires none, every refuted claim does. A required claim that the result
+/// does not make fails the job if the user requires it; a contract requires claims only of results
+/// that make them.
 pub(crate) fn gate(
     claims: Vec<ClaimReport>,
     declared: &[EffectiveClaim],
     required: &[String],
-) -> Vec<GatedClaim> {
+) -> GatedClaims {
     let is_made = |name: &str| claims.iter().any(|claim| claim.claim == name);
-    let missing: Vec<ClaimReport> = declared
-        .iter()
-        .filter(|declared| required.contains(&declared.name) && !is_made(&declared.name))
-        .map(|declared| ClaimReport {
-            claim: declared.name.clone(),
-            field: declared.field.clone(),
-            kind: declared.claim.kind,
-            policy: declared.claim.policy,
-            verdict: Verdict::Unverifiable,
-            claimed: Value::Null,
-            observed: Value::Null,
-            reason: "the claim is required, but the result does not make it".to_owned(),
-            evidence: Vec::new(),
-            tree: None,
-        })
-        .collect();
+    let others = declared.iter().filter(|declared| !is_made(&declared.name));
+    let not_made = others.filter_map(|declared| NotMade::of(declared, required)).collect();
     let decide = |claim: ClaimReport| {
         let is_required = claim.policy == ClaimPolicy::Require || required.contains(&claim.claim);
         let counts = match claim.verdict {
@@ -91,7 +164,7 @@ pub(crate) fn gate(
         };
         GatedClaim { claim, counts }
     };
-    claims.into_iter().chain(missing).map(decide).collect()
+    GatedClaims { made: claims.into_iter().map(decide).collect(), not_made }
 }
 
 /// What the changes leave unfinished, and what was not examined.
@@ -151,7 +224,7 @@ impl GatedWork {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use counterfoil_contract::claim::{Claim, ClaimKind};
+    use counterfoil_contract::claim::Claim;
     use counterfoil_verify::unfinished::Unread;
 
     fn declared(name: &str) -> EffectiveClaim {
@@ -190,7 +263,7 @@ mod tests {
                 let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
                 let claims = vec![report("tests", verdict), report("files", Verified)];
                 let gated = gate(claims, &[declared("tests"), declared("files")], &names);
-                assert_eq!(gated[0].level(), level, "{verdict:?}, required {names:?}");
+                assert_eq!(gated.made[0].level(), level, "{verdict:?}, required {names:?}");
             }
         }
     }
@@ -207,7 +280,7 @@ mod tests {
                 let claim =
                     ClaimReport { policy: ClaimPolicy::Require, ..report("tests", verdict) };
                 let gated = gate(vec![claim], &[declared("tests")], names);
-                assert_eq!(gated[0].counts, counts, "{verdict:?}, required {names:?}");
+                assert_eq!(gated.made[0].counts, counts, "{verdict:?}, required {names:?}");
             }
         }
     }
@@ -232,11 +305,30 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_required_claim_is_reported() {
-        let gated =
-            gate(Vec::new(), &[declared("tests"), declared("files")], &["tests".to_owned()]);
-        assert_eq!(gated.len(), 1);
-        assert!(gated[0].counts && gated[0].claim.verdict == Verdict::Unverifiable);
-        assert!(gate(Vec::new(), &[declared("tests")], &[]).is_empty());
+    fn a_required_claim_that_is_not_made_has_no_verdict() {
+        let of_contract = |name: &str| {
+            let mut declared = declared(name);
+            declared.claim.policy = ClaimPolicy::Require;
+            declared
+        };
+        let all = [declared("tests"), declared("files"), of_contract("commit")];
+        for (required, named) in [
+            (&[][..], &[("commit", false)][..]),
+            (&["tests"], &[("tests", true), ("commit", false)]),
+            (&["commit"], &[("commit", true)]),
+        ] {
+            let required: Vec<String> = required.iter().map(|name| (*name).to_owned()).collect();
+            let gated = gate(Vec::new(), &all, &required);
+            let found: Vec<(&str, bool)> = gated
+                .not_made
+                .iter()
+                .map(|missing| (missing.claim.as_str(), missing.counts))
+                .collect();
+            assert_eq!(found, named, "required {required:?}");
+            assert_eq!(gated.fails(), !required.is_empty());
+            assert_eq!(gated.totals(), Totals::default());
+        }
+        let made = gate(vec![report("commit", Verdict::Verified)], &all, &[]);
+        assert!(made.not_made.is_empty() && !made.fails(), "{made:?}");
     }
 }

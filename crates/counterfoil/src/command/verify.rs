@@ -2,9 +2,10 @@
 
 use crate::cli::{Format, VerifyArgs};
 use crate::exit::Exit;
-use crate::gate::{GatedClaim, GatedWork, gate};
+use crate::gate::{GatedClaims, GatedWork, gate};
 use crate::project::{self, STATE_FOLDER};
-use crate::report::check::{NotExamined, VerifyReport};
+use crate::render::github::Answer;
+use crate::report::check::{NotExamined, VerifyReport, VerifySummary};
 use crate::{input, output, render, state_folder};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, EffectiveClaim};
@@ -12,7 +13,6 @@ use counterfoil_contract::suggest::{did_you_mean, how_to_add_check};
 use counterfoil_contract::text::{display_path, escape_control, join_limited};
 use counterfoil_contract::{Context as Known, Contract, Report};
 use counterfoil_engine::config::FILE;
-use counterfoil_engine::ledger::Totals;
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::Launcher;
 use counterfoil_verify::baseline::{ConfigNotice, EarlierFiles, RevisionBaseline};
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     let (report, text) = super::check::check_bytes(&contract, &policy, &bytes);
     if !report.is_accepted() {
         match args.format {
-            Format::Json => print_json(args, &report, &[], &[], None)?,
+            Format::Json => print_json(args, &report, &GatedClaims::default(), &[], None)?,
             format => super::check::print_report(format, &contract, &report, file, &text)?,
         }
         return Ok(Exit::Failure);
@@ -91,7 +91,10 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
         }
         Format::Github => {
             write_notes(&notes);
-            let claims = render::github::claims(&gated, &file.to_string_lossy());
+            let is_file = args.file.as_os_str() != "-";
+            let line = report.provenance.span.map(|span| span.line);
+            let answer = Answer { file: is_file.then_some(file), line };
+            let claims = render::github::claims(&gated, answer);
             output::write_stdout(&(claims + &render::github::unfinished(unfinished.as_ref())))?;
         }
         Format::Human => {
@@ -108,8 +111,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
             }
         }
     }
-    let failed =
-        gated.iter().any(|gated| gated.counts) || unfinished.as_ref().is_some_and(GatedWork::fails);
+    let failed = gated.fails() || unfinished.as_ref().is_some_and(GatedWork::fails);
     Ok(if failed { Exit::Claim } else { Exit::Success })
 }
 
@@ -373,15 +375,16 @@ pub(super) async fn stop_signal() {
 fn print_json(
     args: &VerifyArgs,
     report: &Report,
-    gated: &[GatedClaim],
+    gated: &GatedClaims,
     notes: &[String],
     unfinished: Option<&GatedWork>,
 ) -> Result<()> {
     output::write_json(&VerifyReport {
         report,
         base: &args.base,
-        claims: gated,
-        summary: Totals::from_claims(gated.iter().map(|gated| &gated.claim)),
+        claims: &gated.made,
+        not_made: &gated.not_made,
+        summary: VerifySummary { totals: gated.totals(), not_made: gated.not_made.len() },
         notes,
         unfinished: unfinished.map(|work| work.places.as_slice()),
         not_examined: unfinished

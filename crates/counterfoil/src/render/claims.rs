@@ -2,7 +2,7 @@
 
 use super::lines;
 use super::text::{abbreviate, one_line};
-use crate::gate::{GatedClaim, GatedWork, UnexaminedFile};
+use crate::gate::{GatedClaims, GatedWork, Level, NotMade, UnexaminedFile};
 use counterfoil_contract::claim::{ClaimReport, Evidence, Verdict};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{escape_control, pluralize};
@@ -20,6 +20,11 @@ const MAX_LISTED: usize = 5;
 
 /// The totals in one line: how many claims were made, and how each of them stands.
 pub(crate) fn totals(totals: &Totals) -> String {
+    headline(totals, 0)
+}
+
+/// The totals in one line, with the number of required claims that were not made.
+pub(crate) fn headline(totals: &Totals, not_made: usize) -> String {
     let because = match totals.unverifiable_because.as_slice() {
         [] => String::new(),
         reasons => {
@@ -35,6 +40,7 @@ pub(crate) fn totals(totals: &Totals) -> String {
         (totals.refuted, "refuted"),
         (totals.corrected, "refuted earlier and corrected"),
         (totals.stale, "stale"),
+        (not_made as u64, NotMade::NAME),
         (totals.unverifiable, "not verifiable"),
     ] {
         if number > 0 {
@@ -220,23 +226,28 @@ pub(crate) fn list(entries: &[Entry], style: Style) -> String {
     text
 }
 
+/// A claim that was not made, and who requires it.
+pub(crate) fn not_made_line(missing: &NotMade) -> String {
+    one_line(&format!("{}: {}", missing.claim, missing.reason))
+}
+
 /// The result of `counterfoil verify`: the claims, their totals, and those that fail the job.
 /// `defaults` are the pointers of the fields that the result does not have.
 pub(crate) fn verification(
-    claims: &[GatedClaim],
+    claims: &GatedClaims,
     contract: &str,
     base: &str,
     defaults: &[String],
     style: Style,
 ) -> String {
-    if claims.is_empty() {
+    if claims.made.is_empty() && claims.not_made.is_empty() {
         return format!("accepted: {contract}; the result makes no claim that can be verified\n");
     }
     let mut text = format!(
         "accepted: {contract}; claims checked against the changes since {}\n\n",
         escape_control(base)
     );
-    for gated in claims {
+    for gated in &claims.made {
         let field = &gated.claim.field;
         let status = ClaimStatus {
             verdict: gated.claim.verdict,
@@ -249,14 +260,15 @@ pub(crate) fn verification(
         };
         text += &claim_lines(&gated.claim, status, style);
     }
+    for missing in &claims.not_made {
+        let mark = if missing.level() == Level::Error { '✗' } else { '○' };
+        let first = format!("{mark} {}: {}", missing.claim, NotMade::NAME);
+        text += &lines::lines("  ", &first, style);
+        text += &lines::lines("      ", &format!("evidence: {}", missing.reason), style);
+    }
     text.push('\n');
-    let all = Totals::from_claims(claims.iter().map(|gated| &gated.claim));
-    text += &lines::lines("", &totals(&all), style);
-    let failing: Vec<&str> = claims
-        .iter()
-        .filter(|gated| gated.counts)
-        .map(|gated| gated.claim.claim.as_str())
-        .collect();
+    text += &lines::lines("", &headline(&claims.totals(), claims.not_made.len()), style);
+    let failing: Vec<&str> = claims.failing().collect();
     if !failing.is_empty() {
         let _ = writeln!(text, "failed because of: {}", failing.join(", "));
     }

@@ -1,8 +1,8 @@
 //! Workflow commands of GitHub Actions: annotations on the file.
 
-use super::claims::mismatch_line;
+use super::claims::{mismatch_line, not_made_line};
 use super::replay::difference_line;
-use crate::gate::{GatedClaim, GatedWork, Level};
+use crate::gate::{GatedClaims, GatedWork, Level, NotMade};
 use crate::report::lint::LintFinding;
 use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::Report;
@@ -10,6 +10,7 @@ use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_engine::RunReport;
 use std::fmt::Write;
+use std::path::Path;
 
 /// A report as annotations.
 pub(crate) fn render(report: &Report, name: &str) -> String {
@@ -32,20 +33,41 @@ pub(crate) fn render(report: &Report, name: &str) -> String {
     out
 }
 
-/// Claims as annotations on the file that contains them.
-pub(crate) fn claims(claims: &[GatedClaim], name: &str) -> String {
+/// Where the result is.
+#[derive(Clone, Copy)]
+pub(crate) struct Answer<'a> {
+    /// The file; none if it was read from standard input.
+    pub(crate) file: Option<&'a Path>,
+    /// The line in which the result begins.
+    pub(crate) line: Option<usize>,
+}
+
+/// Claims as annotations on the result that makes them: one for each that is not verified.
+pub(crate) fn claims(claims: &GatedClaims, answer: Answer<'_>) -> String {
+    let mut place = String::new();
+    if let Some(file) = answer.file {
+        let _ = write!(place, "file={},", property(&file.to_string_lossy()));
+        if let Some(line) = answer.line {
+            let _ = write!(place, "line={line},");
+        }
+    }
     let mut out = String::new();
-    for gated in claims {
-        let command = match gated.level() {
-            Level::Pass => continue,
+    let mut annotate = |level: Level, name: &str, state: &str, text: &str| {
+        let command = match level {
+            Level::Pass => return,
             Level::Note => "notice",
             Level::Warning => "warning",
             Level::Error => "error",
         };
-        let title = format!("{} {}", gated.claim.claim, gated.claim.verdict.name());
-        let text = mismatch_line(&gated.claim);
-        let (file, title) = (property(name), property(&title));
-        let _ = writeln!(out, "::{command} file={file},title={title}::{}", message(&text));
+        let title = property(&format!("{name} {state}"));
+        let _ = writeln!(out, "::{command} {place}title={title}::{}", message(text));
+    };
+    for gated in &claims.made {
+        let claim = &gated.claim;
+        annotate(gated.level(), &claim.claim, claim.verdict.name(), &mismatch_line(claim));
+    }
+    for missing in &claims.not_made {
+        annotate(missing.level(), &missing.claim, NotMade::NAME, &not_made_line(missing));
     }
     out
 }

@@ -1,8 +1,8 @@
 //! `JUnit` XML, as CI systems read it.
 
-use super::claims::{evidence, mismatch_line, totals as totals_line};
+use super::claims::{evidence, headline, mismatch_line, not_made_line, totals as totals_line};
 use super::replay::difference_line;
-use crate::gate::{GatedClaim, GatedWork, Level};
+use crate::gate::{GatedClaims, GatedWork, Level, NotMade};
 use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::diagnostic::Style;
@@ -60,13 +60,13 @@ fn rejection(report: &Report) -> TestCaseStatus {
 
 /// Claims as a test suite. A claim that cannot be verified, or does not make the job fail, is
 /// skipped rather than passed. If unfinished work was looked for, that is a test, too, and a file that
-/// need not be examined for it is a skipped one.
+/// need not be examined for it is a skipped one. The totals are the output of the suite.
 pub(crate) fn claims(
-    claims: &[GatedClaim],
+    claims: &GatedClaims,
     contract: &str,
     unfinished: Option<&GatedWork>,
 ) -> Result<String, SerializeError> {
-    let cases = claims.iter().map(|gated| {
+    let made = claims.made.iter().map(|gated| {
         let claim = &gated.claim;
         let (verdict, message) = (claim.verdict.name(), mismatch_line(claim));
         let status = match gated.level() {
@@ -76,8 +76,19 @@ pub(crate) fn claims(
         };
         case(contract, &claim.claim, status)
     });
+    let not_made = claims.not_made.iter().map(|missing| {
+        let line = not_made_line(missing);
+        let status = match missing.level() {
+            Level::Error => failure("not-made", NotMade::NAME, &line),
+            Level::Pass | Level::Note | Level::Warning => {
+                skipped(&format!("{}: {line}", NotMade::NAME))
+            }
+        };
+        case(contract, &missing.claim, status)
+    });
     let work = unfinished.iter().flat_map(|work| unfinished_cases(work, contract));
-    serialize("counterfoil", cases.chain(work))
+    let totals = headline(&claims.totals(), claims.not_made.len());
+    serialize_suite("counterfoil", made.chain(not_made).chain(work), Some(&totals))
 }
 
 /// Whether work is complete, and the files that need not be examined for it.
@@ -209,8 +220,20 @@ fn serialize(
     name: &str,
     cases: impl IntoIterator<Item = TestCase>,
 ) -> Result<String, SerializeError> {
+    serialize_suite(name, cases, None)
+}
+
+/// A report with a single test suite and its output.
+fn serialize_suite(
+    name: &str,
+    cases: impl IntoIterator<Item = TestCase>,
+    output: Option<&str>,
+) -> Result<String, SerializeError> {
     let mut suite = TestSuite::new(escape_control(name));
     suite.add_test_cases(cases);
+    if let Some(output) = output {
+        suite.set_system_out(visible(output));
+    }
     let mut report = JunitReport::unnamed();
     report.add_test_suite(suite);
     report.to_string()

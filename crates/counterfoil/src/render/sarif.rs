@@ -1,7 +1,7 @@
 //! SARIF 2.1.0 logs.
 
-use super::claims::mismatch_line;
-use crate::gate::{GatedClaim, GatedWork, Level};
+use super::claims::{mismatch_line, not_made_line};
+use crate::gate::{GatedClaim, GatedClaims, GatedWork, Level, NotMade};
 use crate::report::lint::LintFinding;
 use counterfoil_contract::{Code, Report, Violation};
 use counterfoil_verify::unfinished::UnfinishedKind;
@@ -56,12 +56,13 @@ const NOT_EXAMINED: &str = "unfinished/not-examined";
 
 /// Claims as a SARIF log. Verified claims are not results.
 pub(crate) fn claims(
-    claims: &[GatedClaim],
+    claims: &GatedClaims,
     contract: &str,
     name: &Path,
     unfinished: Option<&GatedWork>,
 ) -> Value {
-    let mut kinds: Vec<String> = claims.iter().map(GatedClaim::kind).collect();
+    let made = claims.made.iter().map(GatedClaim::kind);
+    let mut kinds: Vec<String> = made.chain(claims.not_made.iter().map(NotMade::kind)).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let claim_rules = kinds.iter().map(
@@ -69,30 +70,36 @@ pub(crate) fn claims(
     );
     let work = unfinished.map(|work| unfinished_work(work, kinds.len(), name)).unwrap_or_default();
     let rules: Vec<Value> = claim_rules.chain(work.rules).collect();
-    let results: Vec<Value> = claims
-        .iter()
-        .filter_map(|gated| {
-            let level = match gated.level() {
-                Level::Pass => return None,
-                Level::Note => "note",
-                Level::Warning => "warning",
-                Level::Error => "error",
-            };
-            let (claim, kind) = (&gated.claim, gated.kind());
-            Some(json!({
-                "ruleId": rule_id(&kind),
-                "ruleIndex": kinds.iter().position(|known| *known == kind).unwrap_or(0),
-                "level": level,
-                "message": {"text": format!("{}: {}", claim.verdict.name(), mismatch_line(claim))},
-                "locations": [{
-                    "physicalLocation": {"artifactLocation": {"uri": uri(name)}},
-                    "logicalLocations": [{"fullyQualifiedName": claim.field, "kind": "member"}],
-                }],
-                "properties": {"claimed": claim.claimed, "observed": claim.observed, "evidence": claim.evidence},
-            }))
-        })
-        .chain(work.results)
-        .collect();
+    let result = |level: Level, kind: &str, text: String, field: &str, properties: Value| {
+        let level = match level {
+            Level::Pass => return None,
+            Level::Note => "note",
+            Level::Warning => "warning",
+            Level::Error => "error",
+        };
+        Some(json!({
+            "ruleId": rule_id(kind),
+            "ruleIndex": kinds.iter().position(|known| known == kind).unwrap_or(0),
+            "level": level,
+            "message": {"text": text},
+            "locations": [{
+                "physicalLocation": {"artifactLocation": {"uri": uri(name)}},
+                "logicalLocations": [{"fullyQualifiedName": field, "kind": "member"}],
+            }],
+            "properties": properties,
+        }))
+    };
+    let made = claims.made.iter().filter_map(|gated| {
+        let claim = &gated.claim;
+        let text = format!("{}: {}", claim.verdict.name(), mismatch_line(claim));
+        let properties = json!({"claimed": claim.claimed, "observed": claim.observed, "evidence": claim.evidence});
+        result(gated.level(), &gated.kind(), text, &claim.field, properties)
+    });
+    let not_made = claims.not_made.iter().filter_map(|missing| {
+        let text = format!("{}: {}", NotMade::NAME, not_made_line(missing));
+        result(missing.level(), &missing.kind(), text, &missing.field, json!({}))
+    });
+    let results: Vec<Value> = made.chain(not_made).chain(work.results).collect();
     log(&rules, &results, &json!({"contract": contract, "status": "accepted"}))
 }
 

@@ -1,6 +1,6 @@
 //! What `check` and `verify` print as JSON, and what `check --batch` reads.
 
-use crate::gate::{GatedClaim, UnexaminedFile};
+use crate::gate::{GatedClaim, NotMade, UnexaminedFile};
 use counterfoil_contract::policy::{RepairPolicy, Truncated};
 use counterfoil_contract::{Framing, Report};
 use counterfoil_engine::ledger::Totals;
@@ -88,10 +88,12 @@ pub(crate) struct VerifyReport<'a> {
     pub(crate) report: &'a Report,
     /// The revision from which the agent started, as given with `--base`.
     pub(crate) base: &'a str,
-    /// Each claim, and whether it makes the job fail.
+    /// Each claim that the result makes, and whether it makes the job fail.
     pub(crate) claims: &'a [GatedClaim],
+    /// The claims that are required and that the result does not make.
+    pub(crate) not_made: &'a [NotMade],
     /// The number of claims by verdict.
-    pub(crate) summary: Totals,
+    pub(crate) summary: VerifySummary,
     /// Remarks about the verification.
     pub(crate) notes: &'a [String],
     /// What the changes leave unfinished; only with `--strict`.
@@ -100,6 +102,15 @@ pub(crate) struct VerifyReport<'a> {
     /// The changed files that were not examined for it; only with `--strict`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) not_examined: Option<Vec<NotExamined<'a>>>,
+}
+
+/// The number of claims by verdict, and of those that are required and not made.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct VerifySummary {
+    #[serde(flatten)]
+    pub(crate) totals: Totals,
+    /// Claims that are required and that the result does not make. They are not among those made.
+    pub(crate) not_made: usize,
 }
 
 /// A changed file that was not examined for unfinished work.

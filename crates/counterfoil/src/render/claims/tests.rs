@@ -1,6 +1,7 @@
 //! Rendering of claims, on handwritten events.
 
 use super::*;
+use crate::gate::GatedClaim;
 use crate::render::{EventFormatter, OutputMode};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy};
 use counterfoil_flow::{AttemptOutcome, Event, Reply, RunState, Usage};
@@ -166,17 +167,46 @@ fn values_are_formatted_for_people() {
 
 #[test]
 fn claims_fit_a_narrow_terminal_and_the_refuted_ones_are_red() {
-    let claims: Vec<GatedClaim> =
+    let made: Vec<GatedClaim> =
         [("files", "claimed 2 files, 1 of them did not change: b.rs"), ("more", "")]
             .map(|(name, reason)| GatedClaim {
                 claim: claim(name, Verdict::Refuted, ClaimPolicy::Record, reason),
                 counts: true,
             })
             .into();
+    let claims = GatedClaims { made, not_made: Vec::new() };
     let style = Style { color: false, unicode: true, width: 40 };
     let text = verification(&claims, "scene/fix@1", "HEAD", &[], style);
     insta::assert_snapshot!("narrow", text);
     let colored = verification(&claims, "scene/fix@1", "HEAD", &[], Style { color: true, ..style });
     let colored = crate::terminal::finish(&colored);
     assert!(colored.contains("\u{1b}[31m✗ files: refuted\u{1b}[0m"), "{colored}");
+}
+
+#[test]
+fn a_required_claim_that_is_not_made_is_counted_on_its_own() {
+    let missing = |name: &str, counts: bool| NotMade {
+        claim: name.to_owned(),
+        field: name.to_owned(),
+        kind: ClaimKind::Artifact,
+        reason: "it is required".to_owned(),
+        counts,
+    };
+    let made = vec![GatedClaim {
+        claim: claim("lint", Verdict::Unverifiable, ClaimPolicy::Record, "no such check; add it"),
+        counts: false,
+    }];
+    let not_made = vec![missing("report", true), missing("commit", false)];
+    let claims = GatedClaims { made, not_made };
+    let style = Style { color: false, unicode: true, width: usize::MAX };
+    let text = verification(&claims, "scene/fix@1", "HEAD", &[], style);
+    let end = "  ✗ report: required but not made
+      evidence: it is required
+  ○ commit: required but not made
+      evidence: it is required
+
+claims: 1 made, 2 required but not made, 1 not verifiable (no such check)
+failed because of: report
+";
+    assert!(text.ends_with(end), "{text}");
 }

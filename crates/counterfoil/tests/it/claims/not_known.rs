@@ -114,6 +114,98 @@ fn what_was_not_examined_has_a_level_and_a_place_for_programs() {
 }
 
 #[test]
+fn a_required_claim_that_is_not_made_is_counted_on_its_own_in_every_format() {
+    let project = worked_on();
+    let answer = r#"{"files_changed": ["src/a.rs", "new.txt"]}"#;
+    let run = |format: &str| {
+        let output = verify(&project, answer, &["--require", "report", "--format", format]);
+        assert_eq!(output.code, Some(3), "{format}: {output:?}");
+        let is_said = format != "json" && output.stdout.contains("verifiable");
+        assert!(!is_said, "{format}: {output:?}");
+        output
+    };
+    let why = "the claim is required, but the result does not make it";
+    let human = run("human").stdout;
+    let end = format!(
+        "  ✗ report: required but not made\n      evidence: {why}\n\n\
+         claims: 1 made, 1 verified, 1 required but not made\nfailed because of: report\n"
+    );
+    assert!(human.ends_with(&end), "{human}");
+    let report = verify(&project, answer, &["--require", "report", "--format", "json"]).json();
+    assert_eq!(
+        report["not_made"],
+        serde_json::json!([{"claim": "report", "field": "report", "kind": "artifact",
+            "reason": why, "counts": true}])
+    );
+    assert_eq!(report["claims"].as_array().unwrap().len(), 1, "{report:#}");
+    let counts = ["made", "verified", "refuted", "unverifiable", "not_made"];
+    assert_eq!(counts.map(|name| report["summary"][name].as_u64().unwrap()), [1, 1, 0, 0, 1]);
+    let junit = run("junit").stdout;
+    for part in [
+        "type=\"not-made\"",
+        "message=\"required but not made\"",
+        "claims: 1 made, 1 verified, 1 required but not made",
+    ] {
+        assert!(junit.contains(part), "no {part} in {junit}");
+    }
+    let github = run("github").stdout;
+    let expected = format!(
+        "::error file=answer.txt,line=1,title=report required but not made::report: {why}\n"
+    );
+    assert_eq!(github, expected);
+    let sarif = run("sarif").json();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], "claim/artifact");
+    assert_eq!(result["level"], "error");
+}
+
+#[test]
+fn a_claim_that_only_the_contract_requires_is_a_note_if_it_is_not_made() {
+    let project = worked_on();
+    let contract = project.read("contracts/fix.yaml");
+    let required = contract
+        .replace("report: { kind: artifact }", "report: { kind: artifact, policy: require }");
+    project.write("contracts/fix.yaml", required);
+    git(&project, &["commit", "-qm", "require it", "contracts"]);
+    let answer = r#"{"files_changed": ["src/a.rs", "new.txt"]}"#;
+    for format in ["human", "json", "sarif", "junit", "github"] {
+        let output = verify(&project, answer, &["--format", format]);
+        assert_eq!(output.code, Some(0), "{format}: {output:?}");
+        let way_out = "require its field in the contract";
+        assert!(output.stdout.contains(way_out), "{format}: {output:?}");
+    }
+}
+
+#[test]
+fn there_is_one_annotation_for_each_claim_that_is_not_verified() {
+    let project = worked_on();
+    let answer = "Done.\n\n{\"files_changed\": [\"src/a.rs\"], \"tests_passing\": true, \
+                  \"report\": \"a%\\nb::error::\\u001b[2J.txt\"}";
+    let args = ["--format", "github", "--no-commands"];
+    let shown = verify(&project, answer, &args).stdout;
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines.len(), 3, "{shown}");
+    for (line, (command, claim)) in std::iter::zip(
+        &lines,
+        [
+            ("error", "files_changed refuted"),
+            ("error", "report refuted"),
+            ("notice", "tests_passing unverifiable"),
+        ],
+    ) {
+        let start = format!("::{command} file=answer.txt,line=3,title={claim}::");
+        assert!(line.starts_with(&start), "{line}");
+    }
+    assert!(lines[1].contains("a%25"), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    // Standard input is no file.
+    let mut arguments = BASE.to_vec();
+    arguments[1] = "-";
+    let output = project.command(&[&arguments[..], &args].concat()).write_stdin(answer).output();
+    assert!(output.stdout.starts_with("::error title=files_changed refuted::"), "{output:?}");
+}
+
+#[test]
 fn a_text_that_is_not_examined_as_text_is_named() {
     let project = worked_on();
     project.write("nul.py", "x = 1\0\n# TODO: finish\n");
