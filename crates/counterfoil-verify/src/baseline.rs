@@ -62,6 +62,8 @@ pub struct BaselineError {
     pub revision: String,
     /// The reason. It names the revision and contains git's message.
     pub reason: String,
+    /// Whether the repository is a shallow clone that does not have the revision.
+    pub is_shallow: bool,
 }
 
 /// How the configuration in the work tree differs from that of the revision.
@@ -101,7 +103,15 @@ impl RevisionBaseline {
         own_files: &BTreeSet<PathBuf>,
         keep: Option<&Path>,
     ) -> Result<Self, BaselineError> {
-        let error = |reason: String| BaselineError { revision: revision.to_owned(), reason };
+        let error = |reason: String| BaselineError {
+            revision: revision.to_owned(),
+            reason,
+            is_shallow: false,
+        };
+        let not_found = |why: RevisionError| BaselineError {
+            is_shallow: why.is_shallow,
+            ..error(why.to_string())
+        };
         let settings = |keep: Option<&Path>| Settings {
             excluded: own_files.clone(),
             content_store: keep.map(|keep| keep.join(CONTENTS)),
@@ -110,7 +120,7 @@ impl RevisionBaseline {
         let commit = |keep: Option<&Path>, revision: &str| -> Result<Revision, RevisionError> {
             Revision::open(folder, settings(keep), revision)
         };
-        let mut opened = commit(None, revision).map_err(|why| error(why.to_string()))?;
+        let mut opened = commit(None, revision).map_err(not_found)?;
         let (mut kept, mut notes) = (None, Vec::new());
         if let Some(keep) = keep {
             let lock = lock(keep)
@@ -128,7 +138,7 @@ impl RevisionBaseline {
                 ));
             }
             let keep = keep.join(&opened.commit);
-            opened = commit(Some(&keep), revision).map_err(|why| error(why.to_string()))?;
+            opened = commit(Some(&keep), revision).map_err(not_found)?;
             kept = Some(KeptFiles { folder: keep, _lock: lock });
         }
         // Work that is based on a revision is never older than the revision.

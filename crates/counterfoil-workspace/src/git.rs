@@ -81,6 +81,13 @@ pub fn common_folder(top: &Path) -> Option<PathBuf> {
     common.canonicalize().ok()
 }
 
+/// Whether a repository is a shallow clone, which lacks older commits, given the top of its work tree.
+pub fn is_shallow(top: &Path) -> bool {
+    let list = common_folder(top).map(|common| common.join("shallow"));
+    let meta = list.and_then(|list| list.metadata().ok());
+    meta.is_some_and(|meta| meta.is_file() && meta.len() > 0)
+}
+
 /// The git folder of one work tree, given its top.
 fn own_folder(top: &Path) -> Option<PathBuf> {
     let git = top.join(".git");

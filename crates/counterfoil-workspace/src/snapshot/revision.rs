@@ -12,6 +12,7 @@ use super::repo_path::RepoPath;
 use super::seed::RepositorySettings;
 use super::start::Start;
 use super::{Git, Settings, Snapshot, Snapshotter};
+use crate::git::is_shallow;
 use crate::refs::{CommitNameError, find_commit};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -28,6 +29,8 @@ pub struct RevisionError {
     pub revision: String,
     /// The message of git, or why git cannot be used.
     pub reason: String,
+    /// Whether the repository is a shallow clone that does not have the commit.
+    pub is_shallow: bool,
 }
 
 /// A commit as if it were checked out.
@@ -78,6 +81,7 @@ impl Revision {
         let error = |reason: &dyn Display| RevisionError {
             revision: revision.to_owned(),
             reason: reason.to_string(),
+            is_shallow: false,
         };
         let mut snapshotter = Snapshotter::open_with(folder, settings, git);
         let Some(location) = &mut snapshotter.location else {
@@ -88,6 +92,10 @@ impl Revision {
         let location = location.clone();
         let run = |arguments: &[&str]| snapshotter.git.output(&location, arguments);
         let commit = find_commit(revision, run).map_err(|why| match why {
+            CommitNameError::Unknown(_) if is_shallow(&location.top) => RevisionError {
+                is_shallow: true,
+                ..error(&"the clone is shallow, and git knows no such commit in it")
+            },
             CommitNameError::Unknown(_) => error(&"git knows no such commit"),
             CommitNameError::Ambiguous { refs, .. } => {
                 error(&format!("it names {}; write one of them in full", refs.join(" and ")))

@@ -45,6 +45,12 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
                  name the repository with --repo DIR, or use `counterfoil check` for the result alone"
             );
         }
+        if why.is_shallow {
+            return anyhow!(
+                "{why}; get the history of {shown} with `git fetch --unshallow`, or in GitHub Actions with \
+                 `fetch-depth: 0` of actions/checkout"
+            );
+        }
         anyhow!(
             "{why}; set --base to the commit in {shown} from which the agent started, \
              as `git rev-parse HEAD` printed it before the agent worked"

@@ -1,6 +1,7 @@
 //! `verify`: what is not known never passes, and what an honest agent says gets through.
 
 use super::verify::{BASE, worked_on};
+use crate::PROGRAM;
 use crate::claims::journal::git;
 use counterfoil_testkit::{CommandOutput, TestProject};
 use std::process::Command;
@@ -203,6 +204,26 @@ fn there_is_one_annotation_for_each_claim_that_is_not_verified() {
     arguments[1] = "-";
     let output = project.command(&[&arguments[..], &args].concat()).write_stdin(answer).output();
     assert!(output.stdout.starts_with("::error title=files_changed refuted::"), "{output:?}");
+}
+
+#[test]
+fn a_base_that_a_shallow_clone_does_not_have_is_an_error_with_the_way_out() {
+    let project = worked_on();
+    let base = git(&project, &["rev-parse", "HEAD"]).trim().to_owned();
+    project.commit_all("work");
+    let clone = TestProject::nested(PROGRAM);
+    let from = format!("file://{}", project.repo().display());
+    clone.git(&["clone", "-q", "--depth=1", &from, "."]);
+    clone.write("answer.txt", r#"{"files_changed": ["src/a.rs", "new.txt"]}"#);
+    let verify = |base: &str| clone.run(&BASE.map(|word| if word == "HEAD" { base } else { word }));
+    let way_out = ["the clone is shallow", "`git fetch --unshallow`", "`fetch-depth: 0`"];
+    for base in [base.as_str(), "HEAD~1", ""] {
+        verify(base).expect(2, &way_out);
+    }
+    clone.git(&["fetch", "-q", "--unshallow"]);
+    verify(&base).expect(0, &["1 made, 1 verified"]);
+    let unknown = verify("no-such-branch");
+    unknown.expect(2, &["git knows no such commit; set --base"]);
 }
 
 #[test]
