@@ -89,28 +89,37 @@ pub(crate) enum StatsFormat {
 }
 
 const VERIFY_HELP: &str = "\
-Exit codes: 0 no claim failed, 1 the text has no valid result, 2 usage error (unknown contract, revision or repository), 3 a claim \
-failed, or work is unfinished (--strict).
+Exit codes:
+  0    no claim failed
+  1    the text has no valid result
+  2    usage error: an unknown contract or repository, or a base that the clone does not have
+  3    a claim failed; with --strict also: work is unfinished, or that is not known of a file
+  130  stopped by a signal
 
-A claim that the contract requires (policy: require) must be verified. Of the others, every refuted claim fails; unverifiable claims \
-are listed and do not fail. With --require, only the named ones of these can fail, and each of them must be verified: a stale, \
-unverifiable or missing claim fails. With --strict, unfinished work fails, too.
+A claim that the contract requires (policy: require) must be verified, if the result makes it. Of the others, every refuted \
+claim fails; unverifiable claims are listed and do not fail. With --require, only the named ones of these can fail, and each \
+of them must be verified: a stale, unverifiable or missing claim fails. With --strict, unfinished work fails, too; files in \
+languages in which it is not found are only named. Each format lists what makes the exit code 3.
 
-The base is the commit from before the agent worked. HEAD is wrong if the agent can commit: it is the agent's own commit then, so \
-nothing seems to have changed. In CI, use the merge base or the base commit that the event names.
+The base is the commit from before the agent worked. HEAD is wrong if the agent can commit: it is the agent's own commit then, \
+so nothing seems to have changed. In CI, use the merge base or the base commit that the event names, and fetch the history: a \
+shallow clone (`fetch-depth: 1`) does not have it.
 
-`verify` makes no claims `protected` and `tests`: it does not notice deleted tests. `counterfoil run` does. With `verify`, declare a \
-claim of kind count with figure tests-removed, and require it; --strict also reports tests that are skipped now.
+`verify` makes no claims `protected` and `tests`: it does not notice deleted tests. `counterfoil run` does. With `verify`, \
+declare a claim of kind count with figure tests-removed, and require it; --strict also reports tests that are skipped now.
 
 Examples:
-  base=$(git rev-parse HEAD)            # before the agent works
-  counterfoil verify answer.txt --contract acme/fix --base \"$base\"
-  counterfoil verify answer.txt --contract acme/fix --base \"$base\" --strict
-  counterfoil verify answer.txt --contract acme/fix --base \"$base\" \\
-    --check test='cargo test' --require tests_passing
-  counterfoil verify answer.txt --contract acme/fix --format github \\
+  # Before the agent works, remember the commit; afterwards, verify its answer.
+  base=$(git rev-parse HEAD)
+  counterfoil verify answer.txt --contract execution-loop/implementer --base \"$base\"
+
+  # In a pull request: annotations on GitHub, and no unfinished work.
+  counterfoil verify answer.txt --contract execution-loop/implementer --strict --format github \\
     --base \"$(git merge-base origin/main HEAD)\"
-  agent -p \"$PROMPT\" | counterfoil verify --contract acme/fix --base \"$base\"";
+
+  # Run the tests, and require the claim about them.
+  counterfoil verify qa.txt --contract execution-loop/qa --base \"$base\" \\
+    --check test='make test' --require test_results";
 
 #[derive(Debug, Args)]
 #[command(after_help = VERIFY_HELP)]

@@ -2,6 +2,7 @@
 
 mod journal;
 
+mod help;
 mod not_known;
 mod shown;
 mod stats;
