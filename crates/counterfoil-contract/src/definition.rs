@@ -109,7 +109,7 @@ pub struct Rule {
     /// When the rule applies, as an expression over `result`; always, if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<String>,
-    /// Fields that must be present and not empty (see [`nothing`](crate::nothing)).
+    /// Fields that must be present, not null and not blank.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub require: Vec<String>,
     /// Fields that must be absent or empty.

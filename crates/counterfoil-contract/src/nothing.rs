@@ -3,15 +3,23 @@
 
 use serde_json::Value;
 
-/// Whether a value is empty: null, a text of nothing but whitespace, a list without items or an
-/// object without members. `false` and 0 are not.
-pub fn is_empty(value: &Value) -> bool {
+/// Whether a value is null or a text of nothing but whitespace, so that it is no answer where one is
+/// required. A list without items is one: it says that there are none.
+pub fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null => true,
-        Value::Bool(_) | Value::Number(_) => false,
         Value::String(text) => text.trim().is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether a value is empty: blank, a list without items or an object without members. `false` and 0
+/// are not.
+pub fn is_empty(value: &Value) -> bool {
+    match value {
         Value::Array(items) => items.is_empty(),
         Value::Object(members) => members.is_empty(),
+        other => is_blank(other),
     }
 }
 
@@ -34,6 +42,7 @@ mod tests {
     fn what_says_nothing_is_empty() {
         for value in [json!(null), json!(""), json!(" \t\n\u{a0}"), json!([]), json!({})] {
             assert!(is_empty(&value) && is_empty_throughout(&value), "{value}");
+            assert_eq!(is_blank(&value), value.is_null() || value.is_string(), "{value}");
         }
         for value in
             [json!(false), json!(0), json!("0"), json!("none"), json!([0]), json!({"a": 0})]

@@ -11,7 +11,7 @@ use crate::code::Code;
 use crate::contract::{CompiledRule, Contract};
 use crate::expr::{Evaluated, Expr, SharedMeter, Type, Variables, to_cel};
 use crate::json::escape;
-use crate::nothing::is_empty;
+use crate::nothing::{is_blank, is_empty};
 use crate::report::Violation;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -196,7 +196,7 @@ fn apply_rule(
         }
     }
     for field in &rule.rule.require {
-        if value.get(field).is_none_or(is_empty) {
+        if value.get(field).is_none_or(is_blank) {
             report_missing(rule, base, field, value, spans, findings);
         }
     }
