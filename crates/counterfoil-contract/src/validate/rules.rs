@@ -49,10 +49,7 @@ pub(crate) fn apply(
             (Some(pattern), _) | (None, Some(pattern)) => vec![pattern.clone()],
             _ => rule.reads.clone(),
         };
-        if roots.iter().any(is_invalid)
-            || (rule.reads_whole && !existing.is_empty())
-            || requires_unknown(contract, rule, unknown)
-        {
+        if roots.iter().any(is_invalid) || (rule.reads_whole && !existing.is_empty()) {
             continue;
         }
         if let Some(pattern) = &rule.rule.unique {
@@ -65,10 +62,20 @@ pub(crate) fn apply(
                 }
                 let item_value = to_cel(item, rule.item.as_ref().unwrap_or(&Type::Any), None);
                 let variables = result.with("item", item_value);
-                apply_rule(rule, &pointer, item, (&variables, &meter), spans, &mut findings);
+                let known = |_: &str| false;
+                apply_rule(
+                    rule,
+                    &pointer,
+                    item,
+                    (&variables, &meter),
+                    &known,
+                    spans,
+                    &mut findings,
+                );
             }
         } else {
-            apply_rule(rule, "", value, (&result, &meter), spans, &mut findings);
+            let unknown = |field: &str| is_unknown(contract, field, unknown);
+            apply_rule(rule, "", value, (&result, &meter), &unknown, spans, &mut findings);
         }
         if meter.is_exceeded() {
             // The rules that follow are not applied, so the result cannot be accepted.
@@ -84,16 +91,14 @@ pub(crate) fn apply(
     findings
 }
 
-/// Whether a rule requires a field that is filled in and not known, or an object of such fields.
-fn requires_unknown(contract: &Contract, rule: &CompiledRule, unknown: &[String]) -> bool {
+/// Whether a field is filled in and not known yet, or is an object with such a field in which the
+/// agent has nothing to give.
+fn is_unknown(contract: &Contract, field: &str, unknown: &[String]) -> bool {
     let objects = contract.filled.as_ref().map_or(&[][..], |filled| filled.objects.as_slice());
-    let is_unknown = |field: &String| {
-        let pointer = format!("/{}", escape(field));
-        let inside = format!("{pointer}/");
-        unknown.contains(&pointer)
-            || (objects.contains(&pointer) && unknown.iter().any(|one| one.starts_with(&inside)))
-    };
-    rule.rule.each.is_none() && rule.rule.require.iter().any(is_unknown)
+    let pointer = format!("/{}", escape(field));
+    let inside = format!("{pointer}/");
+    unknown.contains(&pointer)
+        || (objects.contains(&pointer) && unknown.iter().any(|one| one.starts_with(&inside)))
 }
 
 /// The violation of a result for which the rules take too many steps.
@@ -183,6 +188,7 @@ fn apply_rule(
     base: &str,
     value: &Value,
     (variables, meter): (&Variables<'_>, &SharedMeter),
+    is_unknown: &dyn Fn(&str) -> bool,
     spans: &SpanResolver<'_, '_>,
     findings: &mut RuleFindings,
 ) {
@@ -196,7 +202,7 @@ fn apply_rule(
         }
     }
     for field in &rule.rule.require {
-        if value.get(field).is_none_or(is_blank) {
+        if value.get(field).is_none_or(is_blank) && !is_unknown(field) {
             report_missing(rule, base, field, value, spans, findings);
         }
     }

@@ -265,3 +265,14 @@ fn a_rule_applies_to_an_object_with_a_field_of_the_agent() {
     assert_eq!(contract.check(r#"{"ok": true}"#).codes(), [Code::MissingWhen]);
     assert!(contract.check(r#"{"ok": true, "mixed": {"note": "fine"}}"#).is_accepted());
 }
+
+#[test]
+fn a_rule_applies_to_what_else_it_requires() {
+    let contract = Contract::from_yaml(
+        "contract: acme/both\nversion: 1\nfields: { ok: boolean, run?: string, note?: string }\n\
+         filled: { run: run.id }\nrules: [{ id: both, when: result.ok, require: [run, note] }]\n",
+    )
+    .unwrap();
+    assert_eq!(contract.check(r#"{"ok": true}"#).codes(), [Code::MissingWhen]);
+    assert!(contract.check(r#"{"ok": true, "note": "fine"}"#).is_accepted());
+}
