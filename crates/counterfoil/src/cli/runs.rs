@@ -359,7 +359,8 @@ pub(crate) struct AnswerArgs {
     #[arg(value_name = "COMMENT")]
     pub(crate) words: Option<String>,
 
-    /// Resume the run immediately; with --server, in a process of its own on the machine of the server
+    /// Resume the run immediately, print its outcome and end with its exit code; with --server, it runs
+    /// in a process of its own on the machine of the server
     #[arg(long)]
     pub(crate) resume: bool,
 

@@ -18,6 +18,7 @@ use counterfoil_contract::text::escape_control;
 use counterfoil_engine::Question;
 use counterfoil_engine::journal::{RunInfo, Summary};
 use counterfoil_engine::lists::{OpenQuestions, RunListItem, find_question};
+use follow::{Printing, Stopped};
 use run::RemoteRun;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -204,17 +205,63 @@ pub(super) fn answer(
             format!("/runs/{}/questions/{}/answer", segment(run), segment(&open.question.id));
         client.post(&path, &json!({ "answer": answer }), Some(&open.etag))?;
         if args.resume {
-            let resumed =
-                client.post(&format!("/runs/{}/resume", segment(run)), &json!({}), None)?;
-            output::write_stderr(&format!("answer recorded; {}\n", escape_control(&resumed)));
-        } else {
-            output::write_stderr(&format!(
-                "answer recorded; a run that no process drives is continued where it is, with \
-                 `counterfoil resume {run}` or in the dashboard\n"
-            ));
+            return resume(&client, run, args.format);
         }
+        output::write_stderr(&format!(
+            "answer recorded; a run that no process drives is continued where it is, with \
+             `counterfoil resume {run}` or in the dashboard\n"
+        ));
         Ok(Exit::Success)
     }))
+}
+
+/// Has the server continue a run, and follows it until it ends or waits. The outcome and the exit code
+/// are those of the run, as where it is.
+fn resume(client: &Client, run: &str, format: RunFormat) -> Result<Exit> {
+    let before = run::standing(client, run)?.seq;
+    let sent = client.post(&format!("/runs/{}/resume", segment(run)), &json!({}), None);
+    let said = match sent {
+        Ok(said) => said,
+        // A run that fails within a moment is an error to the server. Its events tell more.
+        Err(error)
+            if error.downcast_ref::<Problem>().is_some_and(Problem::is_refusal)
+                && run::standing(client, run)?.seq > before =>
+        {
+            "the run went on, and has stopped again".to_owned()
+        }
+        Err(error) => return Err(error.context("the answer is recorded")),
+    };
+    output::write_stderr(&format!("answer recorded; {}\n", escape_control(&said)));
+    follow::until_taken_up(client, run, before)?;
+    let is_human = format == RunFormat::Human;
+    let style = output::stderr_line_style();
+    let printing = Printing {
+        // Only the events from here on, as a process that drives the run prints them.
+        after: if is_human { before } else { u64::MAX },
+        write: |text| {
+            output::write_stderr(text);
+            Ok(())
+        },
+        style,
+    };
+    let Stopped { report, entries } = follow::until_stopped(client, run, &printing)?;
+    match format {
+        RunFormat::Human => {
+            let ending = render::Ending {
+                report: &report,
+                entries: &entries,
+                state: None,
+                flags: &client.flags(),
+                style,
+                more: "",
+            };
+            output::write_stderr(&format!("\n{}", ending.render()));
+        }
+        RunFormat::Json => output::write_json(&report)?,
+        RunFormat::Junit => output::write_xml(&render::junit::run(&report, &entries)?)?,
+        RunFormat::Github => output::write_stdout(&render::github::run(&report))?,
+    }
+    Ok(Exit::from_run(&report))
 }
 
 /// Lists the open questions of a run, or of all runs of a server.

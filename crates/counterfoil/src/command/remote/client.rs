@@ -46,6 +46,11 @@ impl Problem {
         self.code == "damaged"
     }
 
+    /// Whether the server could not do what it was asked for, as a process that it started says.
+    pub(super) fn is_refusal(&self) -> bool {
+        self.code == "refused"
+    }
+
     /// Whether the server has no such thing.
     pub(super) fn is_not_found(&self) -> bool {
         self.code == "not-found"

@@ -36,6 +36,16 @@ pub(super) struct Standing {
     outcome: String,
     /// Whether a process drives it.
     pub(super) driven: bool,
+    /// The number of its last event.
+    #[serde(default)]
+    pub(super) seq: u64,
+}
+
+impl Standing {
+    /// Whether a process that takes it up has something to do.
+    pub(super) fn can_go_on(&self) -> bool {
+        matches!(self.outcome.as_str(), "running" | "answered" | "interrupted")
+    }
 }
 
 /// How a run stands, by its id, a prefix of it, or `last`.

@@ -119,10 +119,38 @@ fn an_answer_can_continue_the_run_there() {
     let (project, _server, url) = waiting();
     let answered =
         project.run(&["answer", "last", "approve", "proceed", "--resume", "--server", &url]);
-    answered.expect(0, &["answer recorded; "]);
-    wait_until(TIMEOUT, "the run is over", || {
-        (project.show_last()["outcome"] == "done").then_some(())
-    });
+    answered.expect(0, &["answer recorded; ", "done"]);
+    // It prints what the process that drives the run prints: nothing from before the answer, and all
+    // of it to stderr.
+    assert_eq!(answered.stdout, "");
+    assert_eq!(project.show_last()["outcome"], "done");
+}
+
+#[test]
+fn an_answer_that_continues_the_run_there_has_the_exit_code_of_the_run() {
+    let (project, _server, url) = waiting();
+    let answer = ["answer", "last", "approve", "reject", "--resume", "--format", "json"];
+    let answered = project.run(&[&answer[..], &["--server", url.as_str()]].concat());
+    answered.expect(7, &["answer recorded; "]);
+    let report = answered.json();
+    assert_eq!(
+        (&report["outcome"], &report["reason"]),
+        (&json!("blocked"), &json!("somebody said no")),
+        "{report}"
+    );
+    assert_eq!(report, project.show_last());
+}
+
+#[test]
+fn a_run_that_fails_at_once_after_an_answer_is_no_error_of_the_server() {
+    let workflow = APPROVE.replace("rejected: { end: blocked }", "rejected: { end: failed }");
+    let project = WorkflowProject::new(&workflow, WORKS);
+    project.run_workflow();
+    let server = TestServer::start(&project, &["serve", "--port", "0"]);
+    let url = format!("http://{}", server.address);
+    let answered =
+        project.run(&["answer", "last", "approve", "reject", "--resume", "--server", &url]);
+    answered.expect(1, &["answer recorded; ", "somebody said no"]);
 }
 
 #[test]
