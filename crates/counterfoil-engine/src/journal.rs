@@ -134,6 +134,16 @@ impl Journal {
     pub fn open_with(folder: &Path, settings: Settings) -> Result<Self> {
         let path = folder.join(FILE);
         let is_new = prepare(folder, &path)?;
+        if !is_new {
+            let began = Instant::now();
+            while let Some(error) = destroyed(folder, settings.keys.as_deref()) {
+                // Another process may create it at this moment.
+                if !may_be_created(&error) || began.elapsed() >= CREATION_TIME || !is_young(&path) {
+                    return Err(error);
+                }
+                std::thread::sleep(CREATION_POLL);
+            }
+        }
         let mut connection = schema::open_to_write(&path, &settings)?;
         let store = settings.key_store();
         let authenticity = Authenticity::to_write(&mut connection, folder, store.as_ref(), is_new)?;
@@ -187,7 +197,7 @@ impl Journal {
             match Self::open_once_to_read(folder, settings.clone()) {
                 // Another process may create it at this moment: its key is known before its first run.
                 Err(error)
-                    if !matches!(error, Error::Missing { .. })
+                    if may_be_created(&error)
                         && began.elapsed() < CREATION_TIME
                         && is_young(&folder.join(FILE)) =>
                 {
@@ -202,6 +212,9 @@ impl Journal {
         let path = folder.join(FILE);
         let file = identity(&path).ok_or_else(|| Error::Missing { path: path.clone() })?;
         refuse_links(folder)?;
+        if let Some(error) = destroyed(folder, settings.keys.as_deref()) {
+            return Err(error);
+        }
         let reader = schema::open_to_read(&path, &settings)?;
         let store = settings.key_store();
         let authenticity = Arc::new(Authenticity::to_read(&reader, folder, store.as_ref())?);
@@ -355,14 +368,26 @@ fn prepare(folder: &Path, path: &Path) -> Result<bool> {
 /// The journal is missing although runs were recorded.
 pub fn refuse_lost(folder: &Path, keys: Option<&Path>) -> Result<()> {
     let path = folder.join(FILE);
-    let has_transcripts = || {
-        fs::read_dir(folder.join("transcripts")).is_ok_and(|mut entries| entries.next().is_some())
-    };
-    let had_runs = || keys.is_some_and(|keys| authenticity::had_runs(&KeyStore::new(keys), folder));
-    if path.symlink_metadata().is_err() && (has_transcripts() || had_runs()) {
+    if path.symlink_metadata().is_err() && had_runs(folder, keys) {
         return Err(Error::Lost { path });
     }
     Ok(())
+}
+
+/// Whether runs were recorded in a state folder, as far as its transcripts and the keys know.
+fn had_runs(folder: &Path, keys: Option<&Path>) -> bool {
+    let has_transcripts = || {
+        fs::read_dir(folder.join("transcripts")).is_ok_and(|mut entries| entries.next().is_some())
+    };
+    let is_known = || keys.is_some_and(|keys| authenticity::had_runs(&KeyStore::new(keys), folder));
+    has_transcripts() || is_known()
+}
+
+/// The error about a file that is no journal any more, in a state folder in which runs were recorded.
+fn destroyed(folder: &Path, keys: Option<&Path>) -> Option<Error> {
+    let path = folder.join(FILE);
+    let why = schema::instead_of_database(&path)?;
+    had_runs(folder, keys).then_some(Error::Destroyed { path, why })
 }
 
 /// Refuses a link in the state folder or in one of its folders, which have one entry for each run:
@@ -396,6 +421,15 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
         Ok(mut file) => file.write_all(b"*\n"),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+/// Whether the journal that cannot be opened may be one that another process is creating.
+fn may_be_created(error: &Error) -> bool {
+    match error {
+        Error::Missing { .. } => false,
+        Error::Destroyed { why, .. } => *why == schema::EMPTY,
+        _ => true,
     }
 }
 

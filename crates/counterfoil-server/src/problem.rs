@@ -95,7 +95,12 @@ impl From<Error> for Problem {
             Error::Journal(journal::Error::Ambiguous { .. }) => {
                 Self::new(StatusCode::CONFLICT, "ambiguous", detail)
             }
-            Error::Journal(journal::Error::Broken { .. } | journal::Error::Altered { .. })
+            Error::Journal(
+                journal::Error::Broken { .. }
+                | journal::Error::Altered { .. }
+                | journal::Error::Damaged { .. }
+                | journal::Error::Destroyed { .. },
+            )
             | Error::Unreadable { .. } => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "damaged", detail)
             }

@@ -72,6 +72,7 @@ impl Exit {
                     | Problem::Link { .. }
                     | Problem::Lost { .. }
                     | Problem::Damaged { .. }
+                    | Problem::Destroyed { .. }
                     | Problem::Broken { .. }
                     | Problem::Bundle { .. }
                     | Problem::Key { .. }

@@ -111,6 +111,17 @@ pub enum Error {
         /// The damage that was found.
         why: String,
     },
+    /// Nothing of the journal is left in its file. It was not changed.
+    #[error(
+        "the journal {} is destroyed: {why}; it was not changed; restore it from a backup; to start anew, move the folder away and start a run",
+        display_path(path)
+    )]
+    Destroyed {
+        /// The path of the file.
+        path: PathBuf,
+        /// What is there instead.
+        why: &'static str,
+    },
     /// The file was deleted or replaced while it was open.
     #[error(
         "the journal {} was deleted or replaced while it was open; restore the folder and open it again",

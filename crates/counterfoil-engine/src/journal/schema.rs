@@ -159,14 +159,36 @@ pub(super) fn open_to_read(path: &Path, settings: &Settings) -> Result<Reader> {
     let connection = connection.map_err(|error| unopened(path, &error))?;
     let found = version(&connection).map_err(|error| Error::store(path, &error))?;
     if found < READABLE_VERSION {
-        return Err(Error::NotAJournal {
-            path: path.to_owned(),
-            why: format!(
+        let why = match instead_of_database(path) {
+            Some(why) => why.to_owned(),
+            None => format!(
                 "it has version {found}, but version {READABLE_VERSION} is required (opening it once for writing migrates it)"
             ),
-        });
+        };
+        return Err(Error::NotAJournal { path: path.to_owned(), why });
     }
     Ok(Reader { connection, can_be_keyed: found >= KEYED_VERSION })
+}
+
+/// The first bytes of every `SQLite` file.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// What is said of a file without content. Only such a file can be one that is being created.
+pub(super) const EMPTY: &str = "it is empty";
+
+/// What is in place of a `SQLite` file; none if there is one, or no file that can be read.
+pub(super) fn instead_of_database(path: &Path) -> Option<&'static str> {
+    // Opening a pipe would block.
+    if !fs::metadata(path).is_ok_and(|meta| meta.is_file()) {
+        return None;
+    }
+    let mut begin = Vec::new();
+    fs::File::open(path).ok()?.take(MAGIC.len() as u64).read_to_end(&mut begin).ok()?;
+    match begin.as_slice() {
+        [] => Some(EMPTY),
+        begin if begin != MAGIC => Some("it is not a SQLite file"),
+        _ => None,
+    }
 }
 
 /// Rejects files that are not journals, and newer journals, without changing them.
@@ -187,7 +209,7 @@ fn inspect(path: &Path, known: usize) -> Result<()> {
     if header.is_empty() {
         return Ok(());
     }
-    if !header.starts_with(b"SQLite format 3\0") {
+    if !header.starts_with(MAGIC) {
         return refuse("it is not a SQLite file");
     }
     let (Some(version), Some(application)) = (number_at(&header, 60), number_at(&header, 68))

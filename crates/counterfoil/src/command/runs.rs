@@ -8,10 +8,16 @@ use crate::{output, person, render, state_folder};
 use anyhow::{Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
+use counterfoil_engine::journal::{self, RunInfo};
 use counterfoil_engine::lists::{OpenQuestions, RunListItem};
-use counterfoil_engine::{CancelOutcome, Engine};
+use counterfoil_engine::{CancelOutcome, Engine, Error, Reopening};
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// The outcome of a listed run whose events are damaged.
+const DAMAGED: &str = "damaged";
+/// The most events that are checked for a list of runs, so that it does not take seconds.
+const MAX_EXAMINED: u64 = 50_000;
 
 /// Opens the state folder for reading, or says that there are no runs and how to start one.
 fn open_if_any(location: &StateLocation) -> Result<Option<Engine>> {
@@ -42,26 +48,67 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
         }
         return Ok(Exit::Success);
     };
-    let runs = engine.journal().runs(Some(args.limit))?;
-    let mut reopened = BTreeMap::new();
-    for run in &runs {
-        if let Some(last) = engine.last_reopening(&run.id)? {
-            reopened.insert(run.id.as_str(), last);
+    let mut runs = engine.journal().runs(Some(args.limit))?;
+    let mut reopened: BTreeMap<String, (u64, Reopening)> = BTreeMap::new();
+    let (mut unread, mut is_damaged) = (MAX_EXAMINED, false);
+    for run in &mut runs {
+        is_damaged |= run.altered;
+        match examine(&engine, run, &mut unread) {
+            Ok(Some(last)) => {
+                reopened.insert(run.id.clone(), last);
+            }
+            Ok(None) => {}
+            Err(Error::Journal(error)) if is_damage(&error) => {
+                is_damaged = true;
+                // A row that was altered says so already.
+                if !run.altered {
+                    run.summary.outcome = Some(DAMAGED.to_owned());
+                    run.summary.cause = None;
+                    run.summary.reason = error.to_string();
+                }
+            }
+            Err(error) => return Err(error.into()),
         }
     }
     match args.format {
         ListFormat::Human => {
-            let reopened = reopened.keys().copied().collect();
+            let reopened = reopened.keys().map(String::as_str).collect();
             let style = output::stdout_line_style();
             output::write_stdout(&render::run_list(&runs, &reopened, style))?;
         }
         ListFormat::Json => {
-            let item = |run| RunListItem::new(run, reopened.get(run.id.as_str()));
+            let item = |run: &RunInfo| RunListItem::new(run, reopened.get(&run.id));
             let runs: Vec<RunListItem> = runs.iter().map(item).collect();
             output::write_json(&runs)?;
         }
     }
-    Ok(Exit::Success)
+    Ok(if is_damaged { Exit::State } else { Exit::Success })
+}
+
+/// Checks the events of a run, unless too many were read already. Returns how often it was reopened,
+/// and the last time.
+fn examine(
+    engine: &Engine,
+    run: &RunInfo,
+    unread: &mut u64,
+) -> Result<Option<(u64, Reopening)>, Error> {
+    if let Some(rest) = unread.checked_sub(run.last_seq) {
+        *unread = rest;
+        engine.journal().verify(&run.id)?;
+    }
+    engine.last_reopening(&run.id)
+}
+
+/// Whether an error is about one run, so that the others can be listed.
+fn is_damage(error: &journal::Error) -> bool {
+    use journal::Error as Problem;
+    matches!(
+        error,
+        Problem::Broken { .. }
+            | Problem::Damaged { .. }
+            | Problem::Behind { .. }
+            | Problem::Altered { .. }
+    )
 }
 
 pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {

@@ -235,6 +235,7 @@ fn an_altered_journal_is_refused_with_9() {
     drop(sql);
     let output = at(&project, project.repo(), &["runs"]).output();
     assert!(output.stdout.contains("altered") && !output.stdout.contains("blocked"), "{output:?}");
+    assert_eq!(output.code, Some(9), "{output:?}");
     for command in [&["show", "last"][..], &["resume", "last"]] {
         let output = at(&project, project.repo(), command).output();
         assert_eq!(output.code, Some(9), "{command:?} {output:?}");

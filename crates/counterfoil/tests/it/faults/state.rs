@@ -86,6 +86,46 @@ fn a_journal_that_was_cut_off_is_damaged_and_not_empty() {
 }
 
 #[test]
+fn a_journal_of_which_nothing_is_left_is_destroyed() {
+    let (project, journal) = resting();
+    let good = std::fs::read(&journal).unwrap();
+    for (begin, why) in [
+        (&b""[..], "it is empty"),
+        (&good[..10], "it is not a SQLite file"),
+        (&b"\x9e\x01 random bytes \xff"[..], "it is not a SQLite file"),
+    ] {
+        std::fs::write(&journal, begin).unwrap();
+        let mut outputs = all_who_look(&project).to_vec();
+        outputs.push(project.run(&["runs"]));
+        outputs.push(project.run(&["receipt", "last", "--output", "."]));
+        outputs.push(project.run_workflow("flow.yaml", SHELL_AGENT));
+        for output in outputs {
+            output.expect(9, &["journal.db is destroyed", why, "restore it from a backup"]);
+        }
+        assert_eq!(std::fs::read(&journal).unwrap(), begin, "it was left as it is");
+    }
+    std::fs::write(&journal, &good).unwrap();
+    project.run(&["answer", "last", "approve", "yes", "--resume"]).expect(0, &["done"]);
+    project.assert_intact();
+}
+
+#[test]
+fn a_damaged_run_is_named_among_the_others() {
+    let (project, journal) = resting();
+    assert_eq!(project.run_workflow("flow.yaml", SHELL_AGENT).code, Some(4));
+    project.run(&["runs"]).expect(0, &["waiting"]);
+    let sql = rusqlite::Connection::open(&journal).unwrap();
+    sql.execute_batch("UPDATE events SET at = at + 1 WHERE run = 1 AND seq = 3").unwrap();
+    drop(sql);
+    project.run(&["runs"]).expect(9, &["waiting", "damaged", "event 3 of run"]);
+    let output = project.run(&["runs", "--format", "json"]);
+    assert_eq!(output.code, Some(9), "{output:?}");
+    let runs = output.json();
+    let outcomes = [&runs[0]["outcome"], &runs[1]["outcome"]];
+    assert_eq!(outcomes, ["waiting", "damaged"], "{runs:#}");
+}
+
+#[test]
 fn a_journal_of_a_newer_version_is_left_to_it() {
     let (project, journal) = resting();
     let mut bytes = std::fs::read(&journal).unwrap();
