@@ -8,7 +8,7 @@ use crate::report::check::{BatchError, BatchInput, BatchOutput};
 use crate::{input, output, project, unique_keys};
 use anyhow::{Context, Result, bail};
 use counterfoil_contract::policy::Coerce;
-use counterfoil_contract::text::{display_path, pluralize};
+use counterfoil_contract::text::{display_path, escape_control, pluralize};
 use counterfoil_contract::{Contract, Framing, Policy, Registry, Report, ResolveError, Status};
 use serde_json::Value;
 use std::cell::OnceCell;
@@ -35,6 +35,16 @@ struct Batch {
     file: Option<String>,
 }
 
+/// Why no more lines of an input are answered.
+enum End {
+    /// There are no more.
+    Over,
+    /// The input cannot be read on.
+    Unreadable(anyhow::Error),
+    /// Nobody reads the answers.
+    Unread,
+}
+
 /// How many lines had which result.
 #[derive(Default)]
 struct Summary {
@@ -42,6 +52,8 @@ struct Summary {
     rejected: usize,
     absent: usize,
     errors: usize,
+    /// The inputs that could not be read, or not to their end.
+    unreadable: usize,
 }
 
 impl Summary {
@@ -52,25 +64,36 @@ impl Summary {
     /// A batch without a line is not a batch: whatever should have written it did not.
     fn exit(&self) -> Exit {
         match self {
+            _ if self.unreadable > 0 => Exit::Usage,
             _ if self.errors > 0 || self.lines() == 0 => Exit::Malformed,
             _ => (self.rejected + self.absent == 0).into(),
         }
     }
 
     fn text(&self) -> String {
+        if self.lines() == 0 && self.unreadable > 0 {
+            // The errors about the inputs say all.
+            return String::new();
+        }
         if self.lines() == 0 {
             return "error: the batch is empty; write one JSON object per line, such as \
                     {\"id\": 1, \"contract\": \"ID\", \"text\": \"…\"}\n"
                 .to_owned();
         }
         let lines = pluralize(self.lines(), "line");
-        let Self { accepted, rejected, absent, errors } = self;
+        let Self { accepted, rejected, absent, errors, unreadable } = self;
+        let unread = match unreadable {
+            0 => String::new(),
+            count => format!("; {} could not be read", pluralize(*count, "input")),
+        };
         format!(
-            "{lines}: {accepted} accepted, {rejected} rejected, {absent} absent, {errors} not understood\n"
+            "{lines}: {accepted} accepted, {rejected} rejected, {absent} absent, {errors} not understood{unread}\n"
         )
     }
 }
 
+/// How much of a line that is too long is searched for its id.
+const MAX_BEGIN: usize = 64 << 10;
 /// The most compiled schemas in the cache. A batch with more different ones compiles some again.
 const MAX_CACHED_SCHEMAS: usize = 256;
 
@@ -81,21 +104,34 @@ pub(crate) fn run(args: &CheckArgs, paths: &[PathBuf]) -> Result<Exit> {
         schemas: HashMap::new(),
         default: super::check::named_contract(args)?,
     };
-    // A file that cannot be opened is an error before anything is answered.
-    let readers = paths.iter().map(|path| open(path)).collect::<Result<Vec<_>>>()?;
     let mut out = output::json_stdout().buffered();
     let mut summary = Summary::default();
-    for (path, reader) in paths.iter().zip(readers) {
+    for path in paths {
         let file = (paths.len() > 1).then(|| path.to_string_lossy().into_owned());
-        let batch = Batch { reader, file };
-        if !answer_lines(batch, args, &mut contracts, &mut out, &mut summary)? {
-            let read = pluralize(summary.lines(), "answer");
-            output::write_message("error", &format!("nobody reads the answers after {read}"));
-            // Lines that were not answered are not accepted.
-            return Ok(match summary.exit() {
-                Exit::Success => Exit::Failure,
-                other => other,
-            });
+        // Each input is opened when it is its turn: it may be a pipe that is written by then.
+        let end = match open(path) {
+            Ok(reader) => {
+                let batch = Batch { reader, file };
+                answer_lines(batch, args, &mut contracts, &mut out, &mut summary)?
+            }
+            Err(error) => End::Unreadable(error),
+        };
+        match end {
+            End::Over => {}
+            End::Unreadable(error) => {
+                // The other inputs are checked, too.
+                summary.unreadable += 1;
+                output::write_error(&error);
+            }
+            End::Unread => {
+                let read = pluralize(summary.lines(), "answer");
+                output::write_message("error", &format!("nobody reads the answers after {read}"));
+                // Lines that were not answered are not accepted.
+                return Ok(match summary.exit() {
+                    Exit::Success => Exit::Failure,
+                    other => other,
+                });
+            }
         }
     }
     output::write_stderr(&summary.text());
@@ -115,14 +151,14 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::new(file)))
 }
 
-/// Answers the lines of one input. Returns whether somebody still reads the answers.
+/// Answers the lines of one input.
 fn answer_lines(
     Batch { mut reader, file }: Batch,
     args: &CheckArgs,
     contracts: &mut Contracts,
     out: &mut impl Write,
     summary: &mut Summary,
-) -> Result<bool> {
+) -> Result<End> {
     // JSON can need six bytes for one byte of the text, and the line has other fields.
     let max_bytes = args
         .attempt
@@ -131,21 +167,23 @@ fn answer_lines(
         .saturating_mul(6)
         .saturating_add(1 << 20);
     for number in 1.. {
-        let mut bytes = Vec::new();
-        let read = reader
-            .by_ref()
-            .take(max_bytes as u64 + 1)
-            .read_until(b'\n', &mut bytes)
-            .context("cannot read the batch")?;
-        if read == 0 {
-            break;
-        }
-        if bytes.trim_ascii().is_empty() {
+        let (bytes, is_cut) = match next_line(&mut *reader, max_bytes) {
+            Ok(Some(line)) => line,
+            Ok(None) => break,
+            Err(error) => {
+                let name = file.as_deref().map(|file| format!("{}: ", escape_control(file)));
+                let name = name.unwrap_or_default();
+                let what = format!("{name}cannot read line {number} of the batch");
+                return Ok(End::Unreadable(anyhow::Error::new(error).context(what)));
+            }
+        };
+        if bytes.trim_ascii().is_empty() && !is_cut {
             continue;
         }
-        let result = if bytes.len() > max_bytes {
-            skip_line(&mut *reader)?;
-            Err((Value::Null, format!("the line is larger than {max_bytes} bytes")))
+        let result = if is_cut {
+            let begin = &bytes[..bytes.len().min(MAX_BEGIN)];
+            let why = format!("the line is larger than the limit of {max_bytes} bytes");
+            Err((id_of(begin).unwrap_or_default(), why))
         } else {
             check_line(&bytes, args, contracts)
         };
@@ -161,7 +199,7 @@ fn answer_lines(
         };
         let written = writeln!(out, "{text}").and_then(|()| out.flush());
         if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
-            return Ok(false);
+            return Ok(End::Unread);
         }
         written.context("cannot write the results")?;
         *match result.map(|(_, report)| report.status) {
@@ -171,13 +209,41 @@ fn answer_lines(
             Err(_) => &mut summary.errors,
         } += 1;
     }
-    Ok(true)
+    Ok(End::Over)
 }
 
-fn skip_line(reader: &mut dyn BufRead) -> Result<()> {
+/// The next line without its line feed, and whether it is only the beginning of one that is longer than
+/// the limit. The rest of such a line is passed over. None at the end.
+fn next_line(
+    reader: &mut dyn BufRead,
+    max_bytes: usize,
+) -> std::io::Result<Option<(Vec<u8>, bool)>> {
+    let mut bytes = Vec::new();
+    // One byte more, for the line feed.
+    let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX).saturating_add(1);
+    if Read::take(&mut *reader, limit).read_until(b'\n', &mut bytes)? == 0 {
+        return Ok(None);
+    }
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+        return Ok(Some((bytes, false)));
+    }
+    // Without a line feed it is the last line, or too long.
+    let is_cut = bytes.len() > max_bytes;
+    if is_cut {
+        skip_line(reader)?;
+    }
+    Ok(Some((bytes, is_cut)))
+}
+
+fn skip_line(reader: &mut dyn BufRead) -> std::io::Result<()> {
     loop {
         let (used, done) = {
-            let buffer = reader.fill_buf().context("cannot read the batch")?;
+            let buffer = match reader.fill_buf() {
+                Ok(buffer) => buffer,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
             match buffer.iter().position(|byte| *byte == b'\n') {
                 Some(at) => (at + 1, true),
                 None => (buffer.len(), buffer.is_empty()),

@@ -424,6 +424,64 @@ fn a_batch_has_a_contract_for_all_lines_and_several_files() {
 }
 
 #[test]
+fn a_line_of_a_batch_that_is_too_long_is_named_and_no_other_is_lost() {
+    // The limit of a line for `--max-bytes 100`.
+    const LIMIT: usize = 600 + (1 << 20);
+    let line = |id: u64, length: usize| {
+        let begin = format!("{{\"id\": {id}, \"text\": \"{{}}\"}}");
+        begin.clone() + &" ".repeat(length.saturating_sub(begin.len()))
+    };
+    let lines =
+        [line(1, 0), line(2, LIMIT), line(3, LIMIT + 1), line(4, LIMIT + 100_000), line(5, 0)];
+    let folder = TempDir::new().unwrap();
+    for end in ["", "\n"] {
+        let batch = file(&folder, "batch.jsonl", lines.join("\n") + end);
+        let arguments = ["check", "--contract", QA, "--max-bytes", "100", "--batch", &batch];
+        let output = counterfoil().args(arguments).output();
+        assert_eq!(output.code, Some(3), "{}", output.stderr);
+        let answers: Vec<Value> =
+            output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let ids: Vec<u64> = answers.iter().map(|answer| answer["id"].as_u64().unwrap()).collect();
+        assert_eq!(ids, [1, 2, 3, 4, 5]);
+        for (at, answer) in answers.iter().enumerate() {
+            let is_too_long = at == 2 || at == 3;
+            assert_eq!(answer["status"] == "error", is_too_long, "{answer}");
+            if is_too_long {
+                assert_eq!(answer["line"], at + 1);
+                let limit = format!("larger than the limit of {LIMIT} bytes");
+                assert!(answer["message"].as_str().unwrap().contains(&limit), "{answer}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_input_of_a_batch_that_cannot_be_read_keeps_no_other_from_being_checked() {
+    let folder = TempDir::new().unwrap();
+    let good = file(&folder, "good.jsonl", json!({"id": 1, "text": GOOD}).to_string());
+    let missing = folder.path().join("missing.jsonl").to_string_lossy().into_owned();
+    let directory = folder.path().to_string_lossy().into_owned();
+    let run = |inputs: &[&str]| {
+        counterfoil().args(["check", "--contract", QA, "--batch"]).args(inputs).output()
+    };
+    let output = run(&[missing.as_str(), good.as_str(), directory.as_str(), good.as_str()]);
+    assert_eq!(output.code, Some(2), "{}", output.stderr);
+    assert_eq!(output.stdout.lines().count(), 2, "{}", output.stdout);
+    assert!(output.stdout.lines().all(|line| line.contains("\"accepted\"")), "{}", output.stdout);
+    let said: Vec<&str> = output.stderr.lines().collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].starts_with("error: ") && said[0].contains("missing.jsonl"), "{said:?}");
+    assert!(said[1].starts_with("error: ") && said[1].contains("is a folder"), "{said:?}");
+    assert_eq!(
+        said[2],
+        "2 lines: 2 accepted, 0 rejected, 0 absent, 0 not understood; 2 inputs could not be read"
+    );
+    let none = run(&[missing.as_str()]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(2), ""));
+    assert_eq!(none.stderr.lines().count(), 1, "{}", none.stderr);
+}
+
+#[test]
 fn a_line_of_a_batch_that_is_no_object_is_not_understood() {
     let folder = TempDir::new().unwrap();
     for (line, id, message) in [
