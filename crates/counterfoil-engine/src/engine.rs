@@ -284,7 +284,7 @@ impl Engine {
             }
             let DecidedBy { by, from } = options.by.clone();
             let config = Some(config);
-            let resumed = Resumed { by, from, agents: changed, changes, config };
+            let resumed = Resumed { by, from, agents: changed, changes, config, to_cancel: false };
             self.resume_events(&workflow, &run_state, &repo, &agents, resumed)?
         };
         announce_containment(&launcher, &*observer);
@@ -411,7 +411,12 @@ impl Engine {
         match self.acquire(&run) {
             Ok((lease, mut run_state)) => {
                 let workflow = self.workflow(&run_state)?;
-                let resumed = Resumed { by: by.clone(), from: from.clone(), ..Resumed::default() };
+                let resumed = Resumed {
+                    by: by.clone(),
+                    from: from.clone(),
+                    to_cancel: true,
+                    ..Resumed::default()
+                };
                 let repo = Path::new(&run_state.repo);
                 let options = ResumeOptions { environment, ..ResumeOptions::default() };
                 // Programs that are gone since do not keep a run open.

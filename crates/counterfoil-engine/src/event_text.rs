@@ -171,7 +171,7 @@ impl EventText {
             Event::AttemptLost { attempt, .. } => {
                 let path = self.open_attempt(attempt).path.clone();
                 self.attempts.remove(attempt);
-                Some(format!("✗ {path}: interrupted by a crash; it is started again"))
+                Some(format!("✗ {path}: interrupted: the process that drove the run ended"))
             }
             Event::WorkspaceMerged { frame, changed, conflicts, .. } if conflicts.is_empty() => {
                 let path = self.path(frame, run);
@@ -451,7 +451,10 @@ pub fn beginning(event: &Event, run: &str, workflow: &str) -> Option<(String, St
             };
             Some((format!("run {} of {}{place}", started.run, started.workflow), String::new()))
         }
-        Event::RunResumed(_) => Some((format!("run {run} of {workflow} resumed"), String::new())),
+        Event::RunResumed(resumed) => {
+            let how = if resumed.to_cancel { "taken up to be cancelled" } else { "resumed" };
+            Some((format!("run {run} of {workflow} {how}"), String::new()))
+        }
         Event::RunReopened(reopened) => {
             let because = match reopened.changes.because.as_str() {
                 "" => String::new(),

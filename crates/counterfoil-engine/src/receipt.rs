@@ -9,7 +9,7 @@ mod chain;
 pub use chain::{ChainError, EventChain, Link, content_digest};
 
 use crate::ledger::{self, Entry, Totals};
-use crate::run_report::{Attempt, RunReport};
+use crate::run_report::{Attempt, RunInterruption, RunReport};
 use counterfoil_contract::Definition;
 use counterfoil_contract::claim::ClaimKind;
 use counterfoil_flow::{
@@ -41,6 +41,9 @@ pub struct Receipt {
     pub cause: Option<Cause>,
     /// The reason for the outcome, as text.
     pub reason: String,
+    /// When the process that drove the run ended in the middle of a step, and who took the run up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interrupted: Vec<RunInterruption>,
     /// When the run started, in milliseconds since 1970.
     pub started_at: i64,
     /// The time of its last event, in milliseconds since 1970.
@@ -188,6 +191,7 @@ impl Receipt {
             outcome: report.outcome.clone(),
             cause: report.cause,
             reason: report.reason.clone(),
+            interrupted: report.interrupted.clone(),
             started_at: report.started_at,
             updated_at: report.updated_at,
             asked: Asked {

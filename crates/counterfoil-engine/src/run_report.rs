@@ -53,6 +53,9 @@ pub struct RunReport {
     /// When, by whom and why the run was reopened after it had ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reopened: Vec<Reopening>,
+    /// When the process that drove the run ended in the middle of a step, and who took the run up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interrupted: Vec<RunInterruption>,
     /// When the run started, in milliseconds since 1970.
     pub started_at: i64,
     /// The time of the last event, in milliseconds since 1970.
@@ -81,6 +84,17 @@ pub struct Reopening {
     pub reason: String,
     /// The state in which it continued.
     pub state: String,
+}
+
+/// The process that drove a run ended in the middle of a step.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct RunInterruption {
+    /// The time of the last event before it, in milliseconds since 1970.
+    pub after: i64,
+    /// When another process took up the run, to continue or to cancel it, in milliseconds since 1970.
+    pub taken_up_at: i64,
+    /// The person or program that did so.
+    pub taken_up_by: String,
 }
 
 impl Reopening {
@@ -249,6 +263,11 @@ pub(crate) struct RunReportBuilder {
     items: BTreeMap<String, Option<String>>,
     path: Vec<Step>,
     reopened: Vec<Reopening>,
+    interrupted: Vec<RunInterruption>,
+    /// An interruption, if the event that the run was taken up is followed by a lost attempt.
+    taken_up: Option<RunInterruption>,
+    /// The time of the last event.
+    last_at: i64,
     ledger: Ledger,
     visits: Visits,
 }
@@ -257,6 +276,11 @@ impl RunReportBuilder {
     /// Adds an event.
     pub(crate) fn on_event(&mut self, event: &Event, at: i64) {
         self.ledger.on_event(event, at);
+        let before = self.last_at;
+        // It is recorded by the process that takes the run up.
+        if !matches!(event, Event::TimeSkipped { .. }) {
+            self.last_at = at;
+        }
         let visit = self.visits.on_event(event).unwrap_or_default();
         match event {
             Event::FrameOpened { frame, parent, item, .. } => {
@@ -315,7 +339,15 @@ impl RunReportBuilder {
                     attempt.ended_at = Some(at);
                 }
             }
+            Event::RunResumed(resumed) => {
+                self.taken_up = Some(RunInterruption {
+                    after: before,
+                    taken_up_at: at,
+                    taken_up_by: resumed.by.clone(),
+                });
+            }
             Event::AttemptLost { attempt, usage, .. } => {
+                self.interrupted.extend(self.taken_up.take());
                 if let Some(attempt) = self.attempt(attempt) {
                     attempt.usage += *usage;
                     attempt.outcome = Some("cancelled".to_owned());
@@ -400,6 +432,7 @@ impl RunReportBuilder {
             usage: run_state.usage,
             path: Vec::new(),
             reopened: self.reopened.clone(),
+            interrupted: self.interrupted.clone(),
             started_at: run_state.started_at,
             updated_at: run_state.last_at,
             resumable: run_state.ended.is_none(),

@@ -106,6 +106,9 @@ fn winding_down(run: &RunState, stopping: &Stopping) -> Vec<Command> {
     }
     let (outcome, reason) = match stopping {
         Stopping::Budget(what) => (Outcome::Budget, what.clone()),
+        Stopping::Cancel(by) if run.interrupted => {
+            (Outcome::Cancelled, format!("interrupted, and then cancelled by {by}"))
+        }
         Stopping::Cancel(by) => (Outcome::Cancelled, format!("cancelled by {by}")),
         Stopping::Artifact(why) => (Outcome::Blocked, why.clone()),
     };

@@ -93,6 +93,9 @@ pub struct RunState {
     pub iterations: u64,
     /// The number of started attempts.
     pub started: u64,
+    /// Whether attempts were lost with the process that drove the run, and none was started since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) interrupted: bool,
     /// The reason outside of the workflow for which the run is about to end.
     pub stopping: Option<Stopping>,
     /// The reason for a stop, until the run is resumed.
@@ -165,6 +168,7 @@ impl RunState {
                 self.context(frame, missing);
             }
             Event::AttemptStarted { attempt, frame, path, agent, n, builtin, .. } => {
+                self.interrupted = false;
                 self.visits.insert(join(path), *n);
                 self.attempts.insert(attempt.clone(), frame.clone());
                 let phase = self.started_phase(frame, attempt, builtin.as_ref());
@@ -189,6 +193,7 @@ impl RunState {
                 self.conversation_opened(attempt, agent, conversation);
             }
             Event::AttemptLost { attempt, changed, usage } => {
+                self.interrupted = true;
                 self.spend(*usage);
                 self.used_in_conversation(attempt, *usage);
                 if let Some(frame) = self.attempts.remove(attempt)

@@ -61,4 +61,7 @@ pub struct Resumed {
     /// The digest of the project's configuration from here on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
+    /// Whether it was only taken up to be cancelled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub to_cancel: bool,
 }

@@ -1,6 +1,6 @@
 //! The last lines of a run: how it ended, what went wrong, what to do next.
 
-use super::text::{one_line, shell_quote, usage_suffix};
+use super::text::{one_line, shell_quote, timestamp, usage_suffix};
 use super::{claims, lines};
 use crate::cli::StateLocation;
 use crate::hint::budget_flag;
@@ -62,6 +62,7 @@ impl Ending<'_> {
         }
         text += &lines::lines("", &figures(report), *style);
         text += &reopenings(report);
+        text += &interruptions(report);
         // Commands are not wrapped, so that they can be copied.
         let _ = writeln!(text, "details: counterfoil show {}{flags}{}", report.run, self.more);
         if !entries.is_empty() {
@@ -225,6 +226,21 @@ pub(super) fn reopenings(report: &RunReport) -> String {
             "reopened by {} after it had ended as {}{because}",
             reopened.by,
             reopened.outcome.name()
+        );
+    }
+    text
+}
+
+/// When the process of the run ended in the middle of a step, and who took the run up.
+fn interruptions(report: &RunReport) -> String {
+    let mut text = String::new();
+    for interrupted in &report.interrupted {
+        let _ = writeln!(
+            text,
+            "interrupted: its process ended after {}; taken up by {} at {}",
+            timestamp(interrupted.after),
+            interrupted.taken_up_by,
+            timestamp(interrupted.taken_up_at)
         );
     }
     text

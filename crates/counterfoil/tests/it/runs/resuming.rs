@@ -68,7 +68,28 @@ fn an_interrupted_run_can_be_cancelled_and_not_resumed() {
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     let shown = project.run_json(&["show", "last", "--format", "json"]);
     assert_eq!(shown.report["outcome"], "cancelled");
-    assert_eq!(shown.reason(), "cancelled by kim");
+    assert_eq!(shown.reason(), "interrupted, and then cancelled by kim");
+    // When it was interrupted, and when and by whom it was cancelled.
+    let attempt = &shown.report["attempts"][1];
+    let interrupted = &shown.report["interrupted"];
+    assert_eq!(interrupted.as_array().unwrap().len(), 1, "{interrupted}");
+    assert_eq!(interrupted[0]["taken_up_by"], "kim");
+    assert_eq!(interrupted[0]["taken_up_at"], attempt["ended_at"]);
+    assert!(interrupted[0]["after"].as_i64() >= attempt["started_at"].as_i64(), "{interrupted}");
+    let receipt = project.run_json(&["receipt", "last", "--format", "json"]);
+    assert_eq!(&receipt.report["interrupted"], interrupted);
+    assert_eq!(receipt.report["reason"], "interrupted, and then cancelled by kim");
+    let page = project.snapshot(&["show", "last"]);
+    for text in [
+        "taken up to be cancelled",
+        "interrupted: the process that drove the run ended",
+        "✗ cancelled in state 'second': interrupted, and then cancelled by kim",
+        "interrupted: its process ended after ",
+    ] {
+        assert!(page.contains(text), "'{text}' is missing: {page}");
+    }
+    assert!(!page.contains("resumed") && !page.contains("again"), "{page}");
+    project.run(&["runs"]).expect(0, &["interrupted, and then cancelled by kim"]);
     let words = project.run_refused(&["resume", "last"]);
     assert!(words.contains("ended as cancelled") && words.contains("start a new one"), "{words}");
     let words = project.run_refused(&["cancel", "last"]);
