@@ -2,6 +2,7 @@
 //! same number for the same secret everywhere. JSON stays valid: only the content of strings
 //! changes.
 
+mod cut;
 mod json;
 mod kinds;
 mod lines;
@@ -294,6 +295,7 @@ impl Redactor {
                 Span { at: found.range(), kind }
             }));
         }
+        found.extend(self.cut_values(text));
         for index in self.finders.any.matches(text) {
             let Some(finder) = self.finders.all.get(index) else { continue };
             if finder.by_context && level == RedactionLevel::KnownForms {
@@ -357,7 +359,11 @@ fn key_length(text: &str) -> usize {
         let gap = gap + rest[gap..].len()
             - rest[gap..].trim_start_matches("\\r").trim_start_matches("\\n").len();
         let line = rest[gap..].find(|char| !is_base64(char)).unwrap_or(rest.len() - gap);
-        let continues = line >= 32 || (line > 0 && rest.len() == gap + line);
+        let after = &rest[gap + line..];
+        let is_last = after.is_empty()
+            || after.starts_with(cut::MARK)
+            || after.trim_start().starts_with("-----");
+        let continues = line >= 32 || (line > 0 && is_last);
         if !continues {
             return length;
         }

@@ -166,17 +166,26 @@ pub(crate) async fn run_child(
     let mut collector = OutputCollector {
         transcript,
         tail: Vec::new(),
+        is_cut: false,
         stdout: Vec::new(),
         keep,
         context: context.clone(),
     };
     let outcome = supervise(spawn, &mut collector, context.stop()).await;
-    let OutputCollector { transcript, tail, stdout, .. } = collector;
+    let OutputCollector { transcript, tail, is_cut, stdout, .. } = collector;
     if let Some(error) = transcript.error() {
         return Err(error.clone());
     }
     let stored = transcript.finish()?;
-    Ok(ChildOutput { outcome, stored, tail: String::from_utf8_lossy(&tail).into_owned(), stdout })
+    let tail = if is_cut { whole_lines(&tail) } else { tail.as_slice() };
+    Ok(ChildOutput { outcome, stored, tail: String::from_utf8_lossy(tail).into_owned(), stdout })
+}
+
+/// The lines that begin in the end of an output, if there are any. What is left of the line before
+/// could be the end of a secret, which nobody recognises.
+fn whole_lines(tail: &[u8]) -> &[u8] {
+    let rest = tail.iter().position(|byte| *byte == b'\n').map_or(&[][..], |at| &tail[at + 1..]);
+    if rest.trim_ascii().is_empty() { tail } else { rest }
 }
 
 /// The exit code as a shell reports it.
@@ -197,6 +206,8 @@ fn inside(repo: &Path, folder: Option<&str>) -> Result<PathBuf, String> {
 struct OutputCollector {
     transcript: Box<dyn TranscriptSink>,
     tail: Vec<u8>,
+    /// Whether the output is longer than its end that is kept.
+    is_cut: bool,
     stdout: Vec<u8>,
     keep: usize,
     context: Arc<dyn AttemptContext>,
@@ -214,6 +225,7 @@ impl OutputSink for OutputCollector {
         };
         self.tail.extend_from_slice(bytes);
         let excess = self.tail.len().saturating_sub(MAX_TAIL);
+        self.is_cut |= excess > 0;
         self.tail.drain(..excess);
         if let Some(line) =
             bytes.split(|byte| *byte == b'\n').rev().find(|line| !line.trim_ascii().is_empty())

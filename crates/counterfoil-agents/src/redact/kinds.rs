@@ -27,7 +27,7 @@ pub(super) struct Kind {
 }
 
 /// Secrets with a form of their own.
-pub(super) const OWN_FORMS: [Kind; 23] = [
+pub(super) const OWN_FORMS: [Kind; 28] = [
     Kind { name: "key", form: r"\bsk-ant-[A-Za-z0-9_-]{6,}", accepts: always },
     Kind { name: "key", form: r"\bsk-[A-Za-z0-9_-]{8,}", accepts: mixed },
     Kind {
@@ -114,10 +114,37 @@ pub(super) const OWN_FORMS: [Kind; 23] = [
         form: r#"\b[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/:@"'\\]*:(?P<s>[^\s/@"'\\]+)@"#,
         accepts: is_plausible,
     },
+    // What is left of secrets before the mark of a place where a text was shortened: too little for
+    // the forms above.
+    Kind {
+        name: "secret",
+        form: r"\b(?P<s>(?:sk-(?:ant-)?|gh[pousr]_|github_pat_|glpat-|xox[abeoprs]-|ya29\.|GOCSPX-|[sr]k_(?:org_)?(?:live|test|prod)_|whsec_|npm_|pypi-AgE|hf_|api_org_|SG\.|AIza|eyJ|(?i:do[opr]_v1_|age-(?:secret-key-|plugin-))|(?:AKIA|ASIA|AGPA|AIDA|AROA|AIPA|ANPA|ANVA|ABIA|ACCA)[A-Z0-9]|(?:SK|AC)[0-9a-f]{4}|[A-Za-z0-9_~.-]{3}[0-9]Q~)[A-Za-z0-9_.~+/=:%-]{3,})…",
+        accepts: always,
+    },
+    Kind {
+        name: "secret",
+        form: r"(?P<s>[A-Za-z0-9+]{32,}[A-Za-z0-9+/=_-]*)…",
+        accepts: is_random,
+    },
+    Kind {
+        name: "secret",
+        form: r"\b(?:bot)?(?P<s>[0-9]{6,12}:[A-Za-z0-9_-]{4,})…",
+        accepts: mixed,
+    },
+    Kind {
+        name: "secret",
+        form: r#"(?i)(?:\bbearer\s+|\b(?:Shared)?(?:Account|Access|Secret)Key\s*=\s*|[?&](?:amp;)?sig=)(?P<s>[^\s@"'\\…]{4,})…"#,
+        accepts: is_plausible,
+    },
+    Kind {
+        name: "secret",
+        form: r#"\b[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/:@"'\\]*:(?P<s>[^\s/@"'\\…]{4,})…"#,
+        accepts: is_plausible,
+    },
 ];
 
 /// Secrets that are identified by the text before them.
-pub(super) const CONTEXT_FORMS: [Kind; 6] = [
+pub(super) const CONTEXT_FORMS: [Kind; 8] = [
     Kind {
         name: "authorization",
         form: r#"(?i)\b(?:proxy-)?authorization[\\"']*\s*[:=]\s*[\\"']*(?:(?:basic|bearer|token|digest|negotiate|apikey)\s+)?(?P<s>[^\s"'\\,;]{4,})"#,
@@ -163,6 +190,26 @@ pub(super) const CONTEXT_FORMS: [Kind; 6] = [
         ),
         accepts: mixed,
     },
+    // Values before the mark of a place where a text was shortened: quoted ones without the closing
+    // quote, and unquoted ones.
+    Kind {
+        name: "secret",
+        form: concat!(
+            "(?i)(?:",
+            names!(),
+            r#")(?:\\*["'])?\s*(?::|=>?)\s*\\*["'](?P<s>[^"'\\\r\n…]{4,})…"#
+        ),
+        accepts: is_plausible,
+    },
+    Kind {
+        name: "secret",
+        form: concat!(
+            "(?i)(?:",
+            names!(),
+            r#")(?:\\*["'])?\s*(?:=|:\s?)\s*(?P<s>[^\s"'\\,;(){}\[\]<>&|…]{4,})…"#
+        ),
+        accepts: is_plausible,
+    },
 ];
 
 /// The names of fields and variables with secret values. Not `pass` alone, which test reports use.
@@ -200,9 +247,14 @@ pub(super) fn mixed_or_long(text: &str) -> bool {
 /// Whether a number and a text are the token of a bot, and not a time and a hash.
 fn telegram(text: &str) -> bool {
     let hash = text.split_once(':').map(|(_, hash)| hash).unwrap_or_default();
-    hash.bytes().any(|byte| byte.is_ascii_uppercase())
-        && hash.bytes().any(|byte| byte.is_ascii_lowercase())
-        && hash.bytes().any(|byte| byte.is_ascii_digit())
+    is_random(hash)
+}
+
+/// Whether a long value looks random: it has capital and small letters and digits.
+fn is_random(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_uppercase())
+        && text.bytes().any(|byte| byte.is_ascii_lowercase())
+        && text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// The signatures in keys of Azure, with the number of characters before and the numbers of

@@ -94,6 +94,61 @@ fn every_kind_of_secret_is_taken_out_of_a_text_and_nothing_else() {
     }
 }
 
+/// Texts are shortened where they are made, before anybody redacts them.
+#[test]
+fn what_is_left_of_a_secret_where_a_text_was_shortened_is_taken_out() {
+    // What tells its kind, and a few characters more.
+    const LEAST: usize = 18;
+    for (secret, kind, text) in planted() {
+        let (before, _) = text.split_once(secret).unwrap();
+        let (least, most) = match kind {
+            // The first and the last line are no secret.
+            "private-key" => (36, secret.find("\n-----END").unwrap()),
+            // Without a name, its signature tells, which is near the end; before it, only the length.
+            _ if secret == AZURE_SIGNED => (32, secret.len()),
+            _ => (LEAST.min(secret.len() / 2 + 1), secret.len()),
+        };
+        for end in least..most {
+            let left = &secret[..end];
+            let redacted = plain(&format!("{before}{left}…"));
+            let told = left.lines().last().unwrap();
+            assert!(!redacted.contains(told), "{left}: {redacted}");
+            assert!(redacted.contains("[redacted:") && redacted.ends_with('…'), "{redacted}");
+        }
+    }
+}
+
+#[test]
+fn what_is_left_of_a_known_value_is_taken_out_before_the_mark_alone() {
+    let mut redactor = redactor();
+    redactor.learn_variables([
+        ("DEPLOY_TOKEN".to_owned(), "zebra-crossing-9".to_owned()),
+        ("OTHER_TOKEN".to_owned(), "zebra-stripes-7".to_owned()),
+    ]);
+    let mut plain = |text: &str| redactor.redact_text(text, RedactionLevel::KnownForms);
+    assert_eq!(plain("deployed with zebra-crossing…"), "deployed with [redacted:variable#1]…");
+    assert_eq!(plain("zebra-st…, zebra-…"), "[redacted:variable#2]…, [redacted:variable#3]…");
+    assert_eq!(plain("xzebra-crossing…"), "x[redacted:variable#1]…");
+    for text in ["a zebra-crossing", "a zeb…", "zebra-crossings…", "xzebra…", "a latest…"] {
+        assert_eq!(plain(text), text);
+    }
+}
+
+#[test]
+fn what_was_shortened_and_is_no_secret_stays() {
+    for text in [
+        "see https://example.com:8080/a/b…",
+        "in crates/counterfoil-agents/src/redact/tests_of_2024_and_later.rs…",
+        "commit 3093724fa1e5b2c6d7e8f9a0b1c2d3e4f5a6b7c8…",
+        "password: see the notes…",
+        "the token is required…",
+        "12:34:56 the build…",
+        "task-management-for-2024…",
+    ] {
+        assert_eq!(plain(text), text);
+    }
+}
+
 #[test]
 fn what_only_speaks_of_secrets_stays() {
     for text in [

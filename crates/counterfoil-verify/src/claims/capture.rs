@@ -61,6 +61,7 @@ impl OutputCapture {
         // Do not start in the middle of a character.
         let from =
             (cut..self.output.len()).find(|at| self.output[*at] & 0xc0 != 0x80).unwrap_or(cut);
+        let from = if cut > 0 { next_line(&self.output, from) } else { from };
         let text = String::from_utf8_lossy(&self.output[from..]).replace("\r\n", "\n");
         let lines = text.split('\n').map(|line| {
             let line = super::figures::strip_ansi(line);
@@ -108,6 +109,14 @@ impl OutputCapture {
         let stdout = String::from_utf8_lossy(&self.stdout);
         runner.unfinished(&stdout, &String::from_utf8_lossy(&self.stderr))
     }
+}
+
+/// Where the next line begins, or the same place if there is none. Nobody recognises a secret by its
+/// end, so that what is left of a line is not kept.
+fn next_line(bytes: &[u8], from: usize) -> usize {
+    let begin =
+        bytes[from..].iter().position(|byte| *byte == b'\n').map_or(from, |at| from + at + 1);
+    if bytes[begin..].trim_ascii().is_empty() { from } else { begin }
 }
 
 /// The part of a stream that is searched for figures.

@@ -1,6 +1,8 @@
 //! The part of a check's output that people and agents are shown: all of it if it is short,
 //! otherwise what failed and then the end.
 
+use std::borrow::Cow;
+
 /// The maximum length of an excerpt in bytes.
 pub(super) const MAX_EXCERPT_BYTES: usize = 6 << 10;
 /// The lines that are shown before and after a line that reports a failure.
@@ -71,7 +73,7 @@ pub(super) fn excerpt(output: &str, focus: Focus, max: usize) -> String {
             text.push_str(LEFT_OUT);
             text.push('\n');
         }
-        text.push_str(cut(lines[at]));
+        text.push_str(&cut(lines[at]));
         text.push('\n');
         next = at + 1;
     }
@@ -121,10 +123,14 @@ fn counts_nothing(line: &str) -> bool {
     })
 }
 
-/// The beginning of a long line.
-fn cut(line: &str) -> &str {
-    let end = (0..=MAX_LINE_BYTES.min(line.len())).rev().find(|at| line.is_char_boundary(*at));
-    &line[..end.unwrap_or(0)]
+/// A line, or the beginning of a long one with a mark: who redacts it has to know that a secret may
+/// be cut off there.
+fn cut(line: &str) -> Cow<'_, str> {
+    if line.len() <= MAX_LINE_BYTES {
+        return Cow::Borrowed(line);
+    }
+    let end = line.floor_char_boundary(MAX_LINE_BYTES - '…'.len_utf8());
+    Cow::Owned(format!("{}…", &line[..end]))
 }
 
 #[cfg(test)]
@@ -154,6 +160,15 @@ mod tests {
         assert!(shown.starts_with("[…]\ntest number_00699 ... ok\nthread 'adds' panicked"));
         assert!(shown.contains("left: 1, right: 2\n"));
         assert!(shown.ends_with("1999 passed; 1 failed"), "{shown}");
+    }
+
+    #[test]
+    fn a_line_that_is_cut_off_has_a_mark() {
+        let output = format!("error: {}\n{}", "é".repeat(500), numbered(100).join("\n"));
+        let shown = excerpt(&output, Focus::Failures, 2000);
+        let line = shown.lines().next().unwrap();
+        assert!(line.len() <= MAX_LINE_BYTES && line.ends_with("é…"), "{shown}");
+        assert_eq!(cut(&"x".repeat(MAX_LINE_BYTES)), "x".repeat(MAX_LINE_BYTES));
     }
 
     #[test]

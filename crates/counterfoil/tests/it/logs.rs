@@ -8,7 +8,12 @@ const OWN: &str = "zebra-crossing-9";
 
 /// A workflow whose agent first returns a secret in a wrong place, and then a result.
 fn project() -> WorkflowProject {
-    let bad = json!({"ok": format!("{SECRET} {OWN}")}).to_string();
+    project_with(&format!("{SECRET} {OWN}"))
+}
+
+/// The same with this text in the wrong place.
+fn project_with(text: &str) -> WorkflowProject {
+    let bad = json!({ "ok": text }).to_string();
     let script = json!({"replies": [
         {"agent": "worker", "text": bad, "usage": {"input_tokens": 7, "output_tokens": 3, "cost_usd": 0.5}},
         {"agent": "worker", "text": "{\"ok\": true}", "usage": {"input_tokens": 2, "output_tokens": 1, "cost_usd": 0.25}},
@@ -83,6 +88,23 @@ fn no_secret_is_logged() {
         assert!(text.contains("attempt-ended"), "{more:?}: {text}");
         assert!(!text.contains(SECRET) && !text.contains(OWN), "{more:?}: {text}");
         assert!(text.contains("redacted"), "the rejection is logged: {text}");
+    }
+}
+
+/// The log shows the beginning of a value: 79 characters and a mark.
+#[test]
+fn no_part_of_a_secret_is_logged_where_a_value_is_cut() {
+    for (secret, left) in [(SECRET, 10), (SECRET, 15), (SECRET, 25), (OWN, 8), (OWN, 14)] {
+        let before = format!("{} ", "a b ".repeat(30));
+        let text = format!("{}{secret} and more", &before[before.len() - (78 - left)..]);
+        for format in ["json", "text"] {
+            let logged = lines(&project_with(&text), None, &["--log-format", format]);
+            assert!(
+                logged.contains("a b [redacted:") || logged.contains("b  [redacted:"),
+                "{logged}"
+            );
+            assert!(!logged.contains(&secret[..left]), "{left}: {logged}");
+        }
     }
 }
 
