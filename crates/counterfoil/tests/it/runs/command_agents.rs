@@ -48,6 +48,29 @@ fn a_repair_continues_the_conversation_and_everything_is_counted_shown_and_repla
     replayed.expect(0, &[]);
 }
 
+/// A result in plain text is not guessed at; an event with a broken byte is still an event.
+#[test]
+fn bytes_that_are_not_utf_8_are_refused_in_text_and_replaced_in_events() {
+    let text = r#"cat > /dev/null; printf '{"ok": true, "note": "a\377b"}\n'"#;
+    let project = ShellProject::with_agent("", text);
+    let output = project.run_workflow("flow.yaml", "command:sh agent.sh");
+    output.expect(1, &["the text is not UTF-8"]);
+    let report = output.json();
+    let attempt = &report["attempts"][0];
+    assert_eq!(attempt["repairs_asked"], 2, "{attempt:#}");
+    assert_eq!(attempt["violations"][0]["code"], "C0110", "{attempt:#}");
+
+    let events = r#"cat > /dev/null
+printf '{"id": "ses-1", "say": "{\\"ok\\": true, \\"note\\": \\"a\377b\\"}", "m": 1}\n'
+echo '{"end": true, "in": 1, "out": 1, "usd": 0.25}'
+"#;
+    let project = ShellProject::with_agent("", events);
+    project.write("counterfoil.toml", SETTINGS);
+    let output = project.run_workflow("flow.yaml", "command:sh agent.sh");
+    output.expect(0, &[]);
+    assert_eq!(output.json()["attempts"][0]["value"]["note"], "a\u{fffd}b");
+}
+
 #[test]
 fn settings_that_do_not_fit_are_told_before_the_run_begins() {
     let project = ShellProject::with_agent("", AGENT);
