@@ -50,6 +50,21 @@ fn finds(project: &SetupProject, expected: &str) {
 }
 
 #[test]
+fn the_documentation_lists_the_supported_versions() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/agents.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let row = page.lines().find(|line| line.starts_with("| oldest supported and newest")).unwrap();
+    let (_, report) = json(&project());
+    let programs = report["programs"].as_array().unwrap();
+    let range = |program: &Value| {
+        let [oldest, newest] = [0, 1].map(|at| program["known"][at].as_str().unwrap().to_owned());
+        format!("{oldest} to {newest}")
+    };
+    let listed: Vec<&str> = row.trim_matches('|').split('|').skip(1).map(str::trim).collect();
+    assert_eq!(listed, programs.iter().map(range).collect::<Vec<_>>());
+}
+
+#[test]
 fn when_all_is_well_it_says_so() {
     let project = project();
     project.write("repo/.claude/agents/qa.md", "---\nname: qa\n---\n");
