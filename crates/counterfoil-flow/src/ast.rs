@@ -47,6 +47,14 @@ pub(crate) struct Machine<'n> {
     pub(crate) artifacts: Vec<Artifact<'n>>,
 }
 
+impl Machine<'_> {
+    /// Whether the machine has states and their forms are right. Otherwise what seems not to be used
+    /// may be used, because a state may be meant otherwise.
+    pub(crate) fn is_clear(&self) -> bool {
+        !self.states.is_empty() && !self.states.iter().any(|(_, state)| state.is_unclear)
+    }
+}
+
 /// An entry of `agents:`.
 #[derive(Debug)]
 pub(crate) struct Agent<'n> {
@@ -99,6 +107,9 @@ pub(crate) struct State<'n> {
     pub(crate) counts: Option<SpannedStr<'n>>,
     /// The checks that follow the step.
     pub(crate) checks: Vec<SpannedStr<'n>>,
+    /// Whether there are findings about its form: it may be meant to use other names and to lead to
+    /// other states than the tree says.
+    pub(crate) is_unclear: bool,
 }
 
 /// The kind of a state, given by its main key.

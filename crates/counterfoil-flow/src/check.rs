@@ -321,17 +321,10 @@ impl<'n> Checker<'n> {
         }
         self.check_recursion(decl);
         self.check_nested_workspaces(decl, &agents);
-        // A state of an invalid kind may be the one that uses them.
-        let all_valid = |machine: &ast::Machine<'_>| {
-            !machine.states.iter().any(|(_, state)| matches!(state.kind, ast::StateKind::Invalid))
-        };
-        if all_valid(&decl.main) && decl.machines.iter().all(|(_, machine)| all_valid(machine)) {
+        if decl.main.is_clear() && decl.machines.iter().all(|(_, machine)| machine.is_clear()) {
             self.check_unused(decl);
         }
         let budget = decl.budget.map(|node| self.budget(node)).unwrap_or_default();
-        if decl.main.states.is_empty() {
-            self.report(Code::MissingKey, root, "the workflow has no states", "add `states:`");
-        }
         let contracts = self
             .contracts
             .iter()

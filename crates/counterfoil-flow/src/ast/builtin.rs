@@ -1,6 +1,6 @@
 //! Parses the states that the engine performs itself: `read`, `changes` and `commit`.
 
-use super::reader::Reader;
+use super::reader::{Reader, has_unknown};
 use super::state::ROUTING_KEYS;
 use super::{ChangesStep, CommitStep, ReadStep, StateKind};
 use crate::finding::Code;
@@ -27,10 +27,12 @@ impl<'n> Reader<'n> {
     }
 
     pub(super) fn commit_step(&mut self, node: &'n Node, what: &str) -> StateKind<'n> {
+        const KEYS: &[&[&str]] = &[&["message", "paths"]];
         let outer = self.known_entries(node, what, &[&["commit", "timeout"], ROUTING_KEYS]);
         let Some(inner) = Self::get(&outer, "commit") else { return StateKind::Invalid };
-        let entries = self.known_entries(inner, "`commit`", &[&["message", "paths"]]);
+        let entries = self.known_entries(inner, "`commit`", KEYS);
         if Self::get(&entries, "message").is_none()
+            && !has_unknown(&entries, KEYS)
             && matches!(inner.kind, Kind::Map(_) | Kind::Null)
         {
             let hint = "write commit: { message: \"feat: …\" }";

@@ -1,9 +1,12 @@
 //! Parses the top level of a file: the workflow, its machines, agents, limits and artifacts.
 
-use super::reader::{Entries, Reader};
+use super::reader::{Entries, Reader, has_unknown};
 use super::{Agent, Artifact, Limit, Machine, Settings, SpannedStr, Workflow};
 use crate::finding::Code;
 use crate::yaml_tree::{Kind, Node};
+
+/// The least that `states:` can hold and be of use.
+const STATES: &str = "write states: { work: { agent: name, go: done }, done: { end: done } }";
 
 impl<'n> Reader<'n> {
     /// Parses the root node of a workflow file.
@@ -13,10 +16,12 @@ impl<'n> Reader<'n> {
         const WORKFLOW_KEYS: &[&str] =
             &["workflow", "version", "summary", "agents", "workflows", "contracts", "budget"];
         const GUARD_KEYS: &[&str] = &["writes", "protect", "protection", "tests"];
-        let entries =
-            self.known_entries(root, "a workflow", &[WORKFLOW_KEYS, MACHINE_KEYS, GUARD_KEYS]);
+        const KEYS: &[&[&str]] = &[WORKFLOW_KEYS, MACHINE_KEYS, GUARD_KEYS];
+        const SUB_WORKFLOW_KEYS: &[&[&str]] = &[MACHINE_KEYS, &["result"]];
+        let entries = self.known_entries(root, "a workflow", KEYS);
+        let may_be_there = has_unknown(&entries, KEYS);
         let name = self.get_string(&entries, "workflow");
-        if name.is_none() && Self::get(&entries, "workflow").is_none() {
+        if name.is_none() && Self::get(&entries, "workflow").is_none() && !may_be_there {
             self.report(
                 Code::MissingKey,
                 root,
@@ -32,13 +37,14 @@ impl<'n> Reader<'n> {
             .get_string(&entries, "summary")
             .map(|name| name.text.to_owned())
             .unwrap_or_default();
-        let main = self.machine(root, &entries, false);
+        let main = self.machine(root, &entries, "the workflow", may_be_there);
         let mut machines = Vec::new();
         if let Some(node) = Self::get(&entries, "workflows") {
             for (name, node) in self.entries(node, "`workflows`") {
-                let entries =
-                    self.known_entries(node, "a sub-workflow", &[MACHINE_KEYS, &["result"]]);
-                machines.push((name, self.machine(node, &entries, true)));
+                let entries = self.known_entries(node, "a sub-workflow", SUB_WORKFLOW_KEYS);
+                let may_be_there = has_unknown(&entries, SUB_WORKFLOW_KEYS);
+                let machine = self.machine(node, &entries, "the sub-workflow", may_be_there);
+                machines.push((name, machine));
             }
         }
         let mut agents = Vec::new();
@@ -97,22 +103,22 @@ impl<'n> Reader<'n> {
     }
 
     fn artifact(&mut self, node: &'n Node) -> Option<Artifact<'n>> {
-        let entries = self.known_entries(
-            node,
-            "an artifact",
-            &[&["path", "template", "contract", "append", "when"]],
-        );
+        const KEYS: &[&[&str]] = &[&["path", "template", "contract", "append", "when"]];
+        let entries = self.known_entries(node, "an artifact", KEYS);
         let (path, template) =
             (self.get_string(&entries, "path"), self.get_string(&entries, "template"));
         let (contract, append) =
             (self.get_string(&entries, "contract"), self.get_bool(&entries, "append"));
         let (Some(path), Some(template)) = (path, template) else {
-            self.report(
-                Code::MissingKey,
-                node,
-                "the artifact needs a path and a template",
-                "write { path: STATUS.md, template: templates/status.md }",
-            );
+            let is_missing = |key| Self::get(&entries, key).is_none();
+            if (is_missing("path") || is_missing("template")) && !has_unknown(&entries, KEYS) {
+                self.report(
+                    Code::MissingKey,
+                    node,
+                    "the artifact needs a path and a template",
+                    "write { path: STATUS.md, template: templates/status.md }",
+                );
+            }
             return None;
         };
         let when = Self::get(&entries, "when");
@@ -126,8 +132,9 @@ impl<'n> Reader<'n> {
         ];
         const GUARD_KEYS: &[&str] = &["claims", "writes", "unknown_fields"];
         let entries = self.known_entries(node, "an agent", &[KEYS, GUARD_KEYS]);
+        let may_be_there = has_unknown(&entries, &[KEYS, GUARD_KEYS]);
         for key in ["contract", "prompt"] {
-            if Self::get(&entries, key).is_none() {
+            if Self::get(&entries, key).is_none() && !may_be_there {
                 self.report(
                     Code::MissingKey,
                     name.node,
@@ -163,25 +170,31 @@ impl<'n> Reader<'n> {
         }
     }
 
-    fn machine(&mut self, node: &'n Node, entries: &Entries<'n>, sub: bool) -> Machine<'n> {
+    /// Parses a machine. `may_be_there` says whether a key that is not known may be one that is
+    /// missing.
+    fn machine(
+        &mut self,
+        node: &'n Node,
+        entries: &Entries<'n>,
+        what: &str,
+        may_be_there: bool,
+    ) -> Machine<'n> {
         let mut entries_of = |key: &str| match Self::get(entries, key) {
             Some(node) => self.entries(node, &format!("`{key}`")),
             None => Vec::new(),
         };
-        let (inputs, variables, limits, states) = (
-            entries_of("inputs"),
-            entries_of("variables"),
-            entries_of("limits"),
-            entries_of("states"),
-        );
+        let (inputs, variables, limits) =
+            (entries_of("inputs"), entries_of("variables"), entries_of("limits"));
+        let states = self.state_entries(node, entries, what, may_be_there);
         let limits = limits.into_iter().map(|(name, node)| (name, self.limit(node))).collect();
         let states: Vec<_> =
             states.into_iter().map(|(name, node)| (name, self.state(name, node))).collect();
         let start = self.get_string(entries, "start");
-        if start.is_none() && Self::get(entries, "start").is_none() {
-            let what = if sub { "the sub-workflow" } else { "the workflow" };
-            let first = states.first().map_or("name-of-a-state", |(name, _)| name.text);
-            let hint = format!("add `start: {first}`");
+        if let Some((first, _)) = states.first()
+            && Self::get(entries, "start").is_none()
+            && !may_be_there
+        {
+            let hint = format!("add `start: {}`", first.text);
             self.report(Code::MissingKey, node, format!("{what} has no `start`"), hint);
         }
         Machine {
@@ -196,10 +209,49 @@ impl<'n> Reader<'n> {
         }
     }
 
+    /// The entries of `states:`. That there are none is one finding, which says what to write.
+    fn state_entries(
+        &mut self,
+        machine: &'n Node,
+        entries: &Entries<'n>,
+        what: &str,
+        may_be_there: bool,
+    ) -> Entries<'n> {
+        let Some((key, node)) = entries.iter().find(|(key, _)| key.text == "states").copied()
+        else {
+            if !may_be_there {
+                let message = format!("{what} has no states");
+                self.report(Code::MissingKey, machine, message, STATES);
+            }
+            return Vec::new();
+        };
+        if node.entries().is_some_and(|states| !states.is_empty()) {
+            return self.entries(node, "`states`");
+        }
+        if key.node.text() != Some("states") {
+            // The key is misspelt, and has its finding.
+            return Vec::new();
+        }
+        let is_empty = match &node.kind {
+            Kind::Null => true,
+            Kind::List(items) => items.is_empty(),
+            _ => node.entries().is_some(),
+        };
+        if is_empty {
+            self.report(Code::MissingKey, key.node, format!("{what} has no states"), STATES);
+        } else {
+            let message = format!("`states` is {}, not a mapping", node.describe());
+            self.report(Code::WrongForm, node, message, STATES);
+        }
+        Vec::new()
+    }
+
     fn limit(&mut self, node: &'n Node) -> Limit<'n> {
-        let entries = self.known_entries(node, "a limit", &[&["max", "then", "per", "total"]]);
+        const KEYS: &[&[&str]] = &[&["max", "then", "per", "total"]];
+        let entries = self.known_entries(node, "a limit", KEYS);
+        let may_be_there = has_unknown(&entries, KEYS);
         for key in ["max", "then"] {
-            if Self::get(&entries, key).is_none() {
+            if Self::get(&entries, key).is_none() && !may_be_there {
                 let hint = format!("write {{ max: 5, then: name-of-a-state }}; `{key}` is missing");
                 self.report(Code::MissingKey, node, format!("the limit has no `{key}`"), hint);
             }

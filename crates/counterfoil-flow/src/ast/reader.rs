@@ -217,6 +217,13 @@ impl<'n> Reader<'n> {
     }
 }
 
+/// Whether a mapping has a key that is not known. It has a finding, and may stand for a key that is
+/// missing: the mistake causes a single finding.
+pub(super) fn has_unknown(entries: &Entries<'_>, keys: &[&'static [&'static str]]) -> bool {
+    let is_known = |name: &str| keys.iter().copied().flatten().any(|key| *key == name);
+    entries.iter().any(|(name, _)| !is_known(name.text))
+}
+
 /// The entries with the keys that were meant in place of misspelt ones, if they are allowed and not
 /// there too.
 pub(super) fn as_meant<'n>(

@@ -1,6 +1,6 @@
 //! Parses a state: its step and its transitions.
 
-use super::reader::{Entries, Reader, as_meant};
+use super::reader::{Entries, Reader, as_meant, has_unknown};
 use super::{
     AgentStep, AskForm, Body, CommandStep, Each, Listing, Question, Rule, SpannedStr, State,
     StateKind, Transition,
@@ -32,14 +32,13 @@ impl<'n> Reader<'n> {
             "agent", "command", "ask", "asks", "each", "order", "run", "read", "changes", "commit",
             "end",
         ];
+        const ALL_KEYS: &[&[&str]] =
+            &[KINDS, AGENT_KEYS, COMMAND_KEYS, WORKSPACE_KEYS, CHECK_KEYS, ROUTING_KEYS, END_KEYS];
+        let before = self.findings.len();
         let plain = self.entries(node, &format!("state '{}'", name.text));
         // A key that is misspelt says what the state does only if no other key does.
         let is_known = plain.iter().any(|(key, _)| KINDS.contains(&key.text));
-        let plain = as_meant(
-            plain,
-            &[KINDS, AGENT_KEYS, COMMAND_KEYS, WORKSPACE_KEYS, CHECK_KEYS, ROUTING_KEYS, END_KEYS],
-            |key| !is_known || !KINDS.contains(&key),
-        );
+        let plain = as_meant(plain, ALL_KEYS, |key| !is_known || !KINDS.contains(&key));
         let kinds: Vec<&str> =
             plain.iter().map(|(key, _)| key.text).filter(|key| KINDS.contains(key)).collect();
         if let [_, second, ..] = kinds.as_slice()
@@ -91,10 +90,12 @@ impl<'n> Reader<'n> {
                 self.known_entries(node, &what, &[&["order"], ROUTING_KEYS]);
                 let inner = Self::get(&plain, "order").unwrap_or(node);
                 let entries = self.known_entries(inner, "`order`", &[LIST_KEYS]);
+                let may_be_there = has_unknown(&entries, &[LIST_KEYS]);
                 StateKind::Order(self.listing(
                     inner,
                     &entries,
                     "order: { in: list, as: item, key: item.id }",
+                    may_be_there,
                 ))
             }
             Some("run") => {
@@ -129,8 +130,13 @@ impl<'n> Reader<'n> {
                 StateKind::Route
             }
         };
+        // What is unknown here is known in some kinds of states: then it has no finding.
+        let may_lead_on = self.findings.len() > before && has_unknown(&plain, ALL_KEYS);
         let (next, on) = self.transitions(&plain);
-        if next.is_empty() && !matches!(kind, StateKind::End { .. } | StateKind::Invalid) {
+        if next.is_empty()
+            && !matches!(kind, StateKind::End { .. } | StateKind::Invalid)
+            && !may_lead_on
+        {
             self.report(
                 Code::MissingKey,
                 name.node,
@@ -139,7 +145,9 @@ impl<'n> Reader<'n> {
             );
         }
         let checks = self.checks(&plain);
-        State { node: name.node, kind, next, on, counts: self.get_string(&plain, "counts"), checks }
+        let counts = self.get_string(&plain, "counts");
+        let is_unclear = self.findings.len() > before;
+        State { node: name.node, kind, next, on, counts, checks, is_unclear }
     }
 
     /// The names of the checks that follow a step.
@@ -217,6 +225,7 @@ impl<'n> Reader<'n> {
             .map(|node| self.strings(node, "`resets`"))
             .unwrap_or_default();
         match (transition.go, transition.goto) {
+            (None, None) if has_unknown(&entries, &[TRANSITION_KEYS]) => {}
             (None, None) if matches!(node.kind, Kind::Map(_) | Kind::Null) => self.report(
                 Code::MissingKey,
                 node,
@@ -258,6 +267,7 @@ impl<'n> Reader<'n> {
     fn rules(&mut self, entries: &Entries<'n>) -> Vec<Rule<'n>> {
         const EXAMPLE: &str =
             "write - { id: name, check: expression, message: text of the violation }";
+        const KEYS: &[&[&str]] = &[&["id", "check", "message", "at"]];
         let Some(node) = Self::get(entries, "rules") else { return Vec::new() };
         let Some(items) = node.items() else {
             let message = format!("`rules` is {}, not a list", node.describe());
@@ -266,9 +276,10 @@ impl<'n> Reader<'n> {
         };
         let mut rules = Vec::with_capacity(items.len());
         for item in items {
-            let entries = self.known_entries(item, "a rule", &[&["id", "check", "message", "at"]]);
+            let entries = self.known_entries(item, "a rule", KEYS);
+            let may_be_there = has_unknown(&entries, KEYS);
             for key in ["id", "check", "message"] {
-                if Self::get(&entries, key).is_none() {
+                if Self::get(&entries, key).is_none() && !may_be_there {
                     self.report(
                         Code::MissingKey,
                         item,
@@ -309,13 +320,10 @@ impl<'n> Reader<'n> {
     }
 
     fn question(&mut self, node: &'n Node) -> Question<'n> {
-        let entries = self.known_entries(
-            node,
-            "a question",
-            &[&["question", "choices", "pattern", "optional"]],
-        );
+        const KEYS: &[&[&str]] = &[&["question", "choices", "pattern", "optional"]];
+        let entries = self.known_entries(node, "a question", KEYS);
         let question = self.get_string(&entries, "question");
-        if question.is_none() {
+        if Self::get(&entries, "question").is_none() && !has_unknown(&entries, KEYS) {
             self.report(Code::MissingKey, node, "the question has no text", "add `question: …`");
         }
         let choices = Self::get(&entries, "choices").map(|node| {
@@ -347,9 +355,10 @@ impl<'n> Reader<'n> {
     }
 
     fn each(&mut self, node: &'n Node) -> Each<'n> {
-        const KEYS: &[&str] = &["parallel", "failures", "run"];
-        let entries =
-            self.known_entries(node, "`each`", &[LIST_KEYS, KEYS, AGENT_KEYS, WORKSPACE_KEYS]);
+        const KEYS: &[&[&str]] =
+            &[LIST_KEYS, &["parallel", "failures", "run"], AGENT_KEYS, WORKSPACE_KEYS];
+        let entries = self.known_entries(node, "`each`", KEYS);
+        let may_be_there = has_unknown(&entries, KEYS);
         let body = match (Self::get(&entries, "agent"), Self::get(&entries, "run")) {
             (Some(_), None) => self.agent_step(&entries).map(Body::Agent),
             (None, Some(_)) => {
@@ -374,6 +383,7 @@ impl<'n> Reader<'n> {
                 );
                 None
             }
+            (None, None) if may_be_there => None,
             (None, None) => {
                 self.report(
                     Code::MissingKey,
@@ -385,7 +395,12 @@ impl<'n> Reader<'n> {
             }
         };
         Each {
-            listing: self.listing(node, &entries, "each: { in: list, as: item, agent: name }"),
+            listing: self.listing(
+                node,
+                &entries,
+                "each: { in: list, as: item, agent: name }",
+                may_be_there,
+            ),
             parallel: Self::get(&entries, "parallel"),
             failures: self.get_string(&entries, "failures"),
             workspace: self.get_string(&entries, "workspace"),
@@ -394,20 +409,29 @@ impl<'n> Reader<'n> {
     }
 
     /// The settings of a list whose items have a key and an order.
-    fn listing(&mut self, node: &'n Node, entries: &Entries<'n>, example: &str) -> Listing<'n> {
+    fn listing(
+        &mut self,
+        node: &'n Node,
+        entries: &Entries<'n>,
+        example: &str,
+        may_be_there: bool,
+    ) -> Listing<'n> {
         for key in ["in", "as"] {
-            if Self::get(entries, key).is_none() {
+            if Self::get(entries, key).is_none() && !may_be_there {
                 let kind = example.split(':').next().unwrap_or_default();
                 let message = format!("`{kind}` has no `{key}`");
                 self.report(Code::MissingKey, node, message, format!("write {example}"));
             }
         }
+        let key = self.get_string(entries, "key");
+        // A key that cannot be read has its finding, and is not missing.
+        let is_key_unread = key.is_none() && Self::get(entries, "key").is_some();
         Listing {
             node,
             list: Self::get(entries, "in"),
             bind: self.get_string(entries, "as"),
-            key: self.get_string(entries, "key"),
-            after: self.get_string(entries, "after"),
+            key,
+            after: self.get_string(entries, "after").filter(|_| !is_key_unread),
             rank: self.get_string(entries, "rank"),
         }
     }

@@ -78,9 +78,7 @@ impl<'n> Checker<'n> {
                 checked.insert(name.text.to_owned(), state);
             }
         }
-        // A machine without states has its own finding.
-        let start = decl.start.filter(|_| !states.is_empty());
-        let start = start.and_then(|start| self.known_state(start, &states));
+        let start = decl.start.and_then(|start| self.known_state(start, &states));
         if decl.states.first().is_some_and(|(name, _)| self.is_late(name.node)) {
             return None;
         }
@@ -188,6 +186,9 @@ impl<'n> Checker<'n> {
     }
 
     fn unused_limits(&mut self, decl: &ast::Machine<'n>) {
+        if !decl.is_clear() {
+            return;
+        }
         let mut used: BTreeSet<&str> =
             decl.states.iter().filter_map(|(_, s)| s.counts).map(|n| n.text).collect();
         for (_, state) in &decl.states {
@@ -222,7 +223,8 @@ impl<'n> Checker<'n> {
         if let Some(known) = states.get(name.text) {
             return Some(known);
         }
-        if self.reader.at_limit() {
+        // A machine without states has its own finding.
+        if states.is_empty() || self.reader.at_limit() {
             return None;
         }
         let hint = did_you_mean(name.text, states.iter().copied())

@@ -1,6 +1,7 @@
 //! Checks the graph of states: every state is reachable, an end is reachable from it, and every
 //! cycle is bounded by a limit.
 
+use super::machine::join_limited;
 use crate::ast::{self, Reader};
 use crate::finding::Code;
 use crate::workflow::{Limit, State, Step};
@@ -36,32 +37,43 @@ pub(super) fn check(
         out[edge.from].push(edge.to);
         back[edge.to].push(edge.from);
     }
-    let from = index.get(start).copied().into_iter().collect();
-    let from_start = reachable(from, &out);
-    let is_end = |at: &usize| {
-        matches!(states.get(names[*at]).map(|state| &state.kind), Some(Step::End { .. }))
-    };
-    let ends: Vec<usize> = (0..names.len()).filter(is_end).collect();
-    let to_end = reachable(ends, &back);
-    for (at, (name, _)) in decl.states.iter().enumerate() {
-        if !from_start.contains(&at) {
-            let message = format!("state '{}' is unreachable from '{start}'", name.text);
-            reader.report(
-                Code::Unreachable,
-                name.node,
-                message,
-                "add a transition to it, or remove it",
-            );
-        } else if !to_end.contains(&at) {
-            let message = format!("no end state is reachable from '{}'", name.text);
-            reader.report(
-                Code::NoEndReachable,
-                name.node,
-                message,
-                "add a transition to a state with `end: …`",
-            );
+    // A state of which the form is wrong may be meant to lead anywhere.
+    let is_unclear = |at: usize| decl.states.get(at).is_some_and(|(_, state)| state.is_unclear);
+    let mut from_start = BTreeSet::new();
+    if let Some(at) = index.get(start) {
+        mark(*at, &out, &mut from_start);
+    }
+    if from_start.iter().any(|at| is_unclear(*at)) {
+        from_start = (0..names.len()).collect();
+    }
+    let mut to_end = BTreeSet::new();
+    for (at, name) in names.iter().enumerate() {
+        let is_end = matches!(states.get(*name).map(|state| &state.kind), Some(Step::End { .. }));
+        if is_end || is_unclear(at) {
+            mark(at, &back, &mut to_end);
         }
     }
+    let unreachable: BTreeSet<usize> =
+        (0..names.len()).filter(|at| !from_start.contains(at)).collect();
+    for at in first_of(&unreachable, &out) {
+        if reader.at_limit() {
+            break;
+        }
+        report_unreachable(reader, decl, start, at, &unreachable, &out);
+    }
+    let without_end: BTreeSet<usize> = from_start.difference(&to_end).copied().collect();
+    for at in first_of(&without_end, &back) {
+        let Some((name, _)) = decl.states.get(at) else { continue };
+        let message = format!("no end state is reachable from '{}'", name.text);
+        reader.report(
+            Code::NoEndReachable,
+            name.node,
+            message,
+            "add a transition to a state with `end: …`",
+        );
+    }
+    // Its transitions may be meant to count a limit.
+    let edges: Vec<Edge<'_>> = edges.into_iter().filter(|edge| !is_unclear(edge.from)).collect();
     for cycle in unbounded(&edges, names.len()) {
         let path = cycle_path(&cycle, &edges);
         let states_in_cycle: Vec<&str> = path.iter().map(|at| names[edges[*at].from]).collect();
@@ -143,9 +155,13 @@ fn edges<'a>(
     edges
 }
 
-/// The states that are reachable from some states.
-fn reachable(mut open: Vec<usize>, out: &[Vec<usize>]) -> BTreeSet<usize> {
-    let mut seen: BTreeSet<usize> = open.iter().copied().collect();
+/// Adds a state and all that are reachable from it. Those that were added before are known to be
+/// followed.
+fn mark(from: usize, out: &[Vec<usize>], seen: &mut BTreeSet<usize>) {
+    let mut open = Vec::new();
+    if seen.insert(from) {
+        open.push(from);
+    }
     while let Some(at) = open.pop() {
         for &to in &out[at] {
             if seen.insert(to) {
@@ -153,7 +169,52 @@ fn reachable(mut open: Vec<usize>, out: &[Vec<usize>]) -> BTreeSet<usize> {
             }
         }
     }
-    seen
+}
+
+/// The states of a set from which all of it is reachable, as few as possible: of each group that
+/// nothing else in the set leads to, the first in the file. To mend these mends the others.
+fn first_of(set: &BTreeSet<usize>, out: &[Vec<usize>]) -> BTreeSet<usize> {
+    // Of each such group this has one state, the first, and of other groups perhaps some.
+    let mut seen = BTreeSet::new();
+    let mut candidates = Vec::new();
+    for &at in set {
+        if !seen.contains(&at) {
+            candidates.push(at);
+            mark(at, out, &mut seen);
+        }
+    }
+    // A candidate of another group is reachable from one that comes after it.
+    let mut seen = BTreeSet::new();
+    let mut first = BTreeSet::new();
+    for at in candidates.into_iter().rev() {
+        if !seen.contains(&at) {
+            first.insert(at);
+            mark(at, out, &mut seen);
+        }
+    }
+    first
+}
+
+/// Reports a state that is unreachable, and names those that are so because of it.
+fn report_unreachable(
+    reader: &mut Reader<'_>,
+    decl: &ast::Machine<'_>,
+    start: &str,
+    at: usize,
+    unreachable: &BTreeSet<usize>,
+    out: &[Vec<usize>],
+) {
+    let Some((name, _)) = decl.states.get(at) else { return };
+    let mut below = BTreeSet::new();
+    mark(at, out, &mut below);
+    let others = below.intersection(unreachable).filter(|other| **other != at);
+    let others = others.filter_map(|other| decl.states.get(*other)).map(|(name, _)| name.text);
+    let so_are = match join_limited(others) {
+        none if none.is_empty() => String::new(),
+        others => format!(", and so are those that it leads to: {others}"),
+    };
+    let message = format!("state '{}' is unreachable from '{start}'{so_are}", name.text);
+    reader.report(Code::Unreachable, name.node, message, "add a transition to it, or remove it");
 }
 
 /// The unbounded cycles, as sets of edges. In a strongly connected component, a limit that no edge of

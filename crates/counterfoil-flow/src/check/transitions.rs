@@ -61,6 +61,10 @@ impl<'n> Checker<'n> {
         if transitions.is_empty() {
             return None;
         }
+        // What the form hides may be a guard.
+        if decl.is_unclear {
+            return Some(transitions);
+        }
         let guards: Vec<Option<&Expression>> =
             transitions.iter().map(|one| one.when.as_ref()).collect();
         let coverage = branches(&guards, &full_scope);
