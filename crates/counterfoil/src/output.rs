@@ -134,6 +134,14 @@ pub(crate) fn write_stderr(text: &str) {
     }
 }
 
+/// Writes text to stderr as it is laid out. It has commands to be copied, which are not wrapped.
+pub(crate) fn write_stderr_as_is(text: &str) {
+    match MESSAGE_FORM.get() {
+        Some(_) => write_stderr(text),
+        None => write_log(&for_runner(terminal::finish(text))),
+    }
+}
+
 /// Writes a message to stderr behind its label: `error`, `warning` or `note`. Line feeds in names that
 /// it quotes are escaped; further lines of its own are indented.
 pub(crate) fn write_message(label: &str, message: &str) {

@@ -39,7 +39,8 @@ pub(crate) use overview::Overview;
 pub(crate) use pulse::Pulse;
 pub(crate) use run_list::run_list;
 pub(crate) use run_summary::{
-    Ending, location_flags, question_prompt, questions, trouble, unended_processes, without_answer,
+    Ending, PROGRAM, location_flags, question_prompt, questions, trouble, unended_processes,
+    without_answer,
 };
 pub(crate) use step::step;
 pub(crate) use text::{duration, shell_quote, time_so_far, usage_suffix};

@@ -106,7 +106,11 @@ fn is_command(line: &str) -> bool {
         Some((label, rest)) if label.chars().all(is_label) => rest.trim_start(),
         _ => line,
     };
-    let program = command.split(' ').next().unwrap_or_default();
+    let program = match command.strip_prefix('\'') {
+        Some(quoted) => quoted.split('\'').next(),
+        None => command.split(' ').next(),
+    };
+    let program = program.unwrap_or_default();
     matches!(program.rsplit('/').next(), Some("counterfoil" | "git")) && program != line
 }
 
@@ -146,6 +150,10 @@ mod tests {
             (
                 "details: counterfoil show 01a1f0ee --state /tmp/a\n  git -C /tmp/a/b/c/d restore -p x y\n",
                 "details: counterfoil show 01a1f0ee --state /tmp/a\n  git -C /tmp/a/b/c/d restore -p x y\n",
+            ),
+            (
+                "details: '/my tools/counterfoil' show 01a1f0ee\n",
+                "details: '/my tools/counterfoil' show 01a1f0ee\n",
             ),
             (
                 "try:   counterfoil run flow.yaml --task TEXT\n",

@@ -23,7 +23,8 @@ pub(crate) fn ask_and_resume(reporting: &Reporting<'_>, report: &RunReport) -> R
     for question in &report.questions {
         if !ask(reporting.location, &report.run, question)? {
             let flags = render::location_flags(reporting.location);
-            let commands = render::questions(&report.run, &report.questions, &flags);
+            let commands =
+                render::questions(reporting.program, &report.run, &report.questions, &flags);
             output::write_stderr(&format!("left open; answer later:\n{commands}"));
             return Ok(Exit::from_run(report));
         }

@@ -10,7 +10,7 @@ use super::serve::RunDashboard;
 use crate::cli::{DemoArgs, RunFormat, StateLocation};
 use crate::exit::Exit;
 use crate::project::STATE_FOLDER;
-use crate::render;
+use crate::render::{self, PROGRAM, shell_quote};
 use crate::report::demo::DemoReport;
 use crate::source::{self, Source};
 use crate::{input, output, unpack};
@@ -96,6 +96,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
         workflow_folders: home,
         launcher: counterfoil_process::contain::Launcher::default(),
     };
+    let program = shell_quote(&program());
     let location = StateLocation { repo: None, state: Some(state.clone()) };
     let reporting = Reporting {
         location: &location,
@@ -103,21 +104,24 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
         notify: None,
         story: !args.verbose,
         dashboard: dashboard.as_ref(),
+        program: &program,
     };
     let report = super::run::start_run(&state, options, &reporting)
         .with_context(|| format!("the demo in {} failed", display_path(&repo)))?;
 
     let as_planned = report.outcome == plan.ends;
-    output::write_stderr(&render::demo::closing(&DemoReport {
-        program: &program(),
+    let demo = DemoReport {
+        program: &program,
         pack: &args.pack,
         repo: &repo,
+        state: &state,
         script: &script_path,
         run: &report.run,
         outcome: &report.outcome,
         expected_outcome: &plan.ends,
         suggestions: &plan.look,
-    }));
+    };
+    output::write_stderr_as_is(&render::demo::closing(&demo, output::stderr_line_style()));
     if let Some(dashboard) = &dashboard {
         dashboard.stay(&report.run, || Ok(false))?;
     }
@@ -137,10 +141,12 @@ fn scripted_agents(
 }
 
 /// The path that this program was started with, so that printed commands work without an
-/// installation; otherwise its name.
+/// installation and in every folder; otherwise its name.
 fn program() -> String {
-    let path = std::env::args().next().filter(|path| path.contains('/'));
-    path.unwrap_or_else(|| "counterfoil".to_owned())
+    let named = std::env::args_os().next().map(PathBuf::from);
+    let path = named.filter(|path| path.components().count() > 1);
+    let path = path.and_then(|path| std::path::absolute(path).ok());
+    path.map_or_else(|| PROGRAM.to_owned(), |path| path.display().to_string())
 }
 
 /// The files of a pack, built in or ejected.

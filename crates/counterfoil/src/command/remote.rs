@@ -248,6 +248,7 @@ fn resume(client: &Client, run: &str, format: RunFormat) -> Result<Exit> {
     match format {
         RunFormat::Human => {
             let ending = render::Ending {
+                program: render::PROGRAM,
                 report: &report,
                 entries: &entries,
                 state: None,
@@ -289,7 +290,7 @@ pub(super) fn list_questions(server: &str, args: &AnswerArgs, run: Option<&str>)
         let mut text = String::new();
         for open in &all {
             text += &format!("run {} of {}\n", open.run, open.workflow);
-            text += &render::questions(&open.run, &open.questions, &flags);
+            text += &render::questions(render::PROGRAM, &open.run, &open.questions, &flags);
         }
         if text.is_empty() {
             output::write_stderr("no question is open\n");

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::init::proposed_commands;
 use crate::report::project_checks;
 use crate::source::Source;
-use crate::{input, output, person, project, state_folder, terminal};
+use crate::{input, output, person, project, render, state_folder, terminal};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
@@ -90,6 +90,7 @@ fn reporting_of<'a>(args: &'a RunArgs, dashboard: Option<&'a RunDashboard>) -> R
         notify: args.notify.as_deref(),
         story: false,
         dashboard,
+        program: render::PROGRAM,
     }
 }
 
@@ -171,6 +172,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit> {
         notify: args.notify.as_deref(),
         story: false,
         dashboard: dashboard.as_ref(),
+        program: render::PROGRAM,
     };
     resume_run(&reporting, &args.run, &args.agents, &takeup)
 }

@@ -146,6 +146,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
             notify: None,
             story: false,
             dashboard: None,
+            program: render::PROGRAM,
         };
         return super::run::resume_run(&reporting, &run, &[], &Takeup::default());
     }
@@ -192,7 +193,7 @@ fn list_questions(args: &AnswerArgs, run: Option<&str>) -> Result<Exit> {
     let mut text = String::new();
     for report in reports.iter().filter(|report| !report.questions.is_empty()) {
         text += &format!("run {} of {}\n", report.run, report.workflow);
-        text += &render::questions(&report.run, &report.questions, &flags);
+        text += &render::questions(render::PROGRAM, &report.run, &report.questions, &flags);
     }
     if text.is_empty() {
         output::write_stderr("no question is open\n");

@@ -99,7 +99,8 @@ pub(super) fn print_screen(
     let Screen { report, entries, run_state, state, flags } = *screen;
     let style = output::stdout_line_style();
     let more = if args.timeline { "" } else { " --timeline" };
-    let ending = render::Ending { report, entries, state, flags, style, more };
+    let program = render::PROGRAM;
+    let ending = render::Ending { program, report, entries, state, flags, style, more };
     match args.format {
         ListFormat::Json if args.trouble => {
             let trouble = all_trouble(report, entries);
@@ -195,6 +196,7 @@ fn follow(engine: &Engine, run: &str, args: &ShowArgs) -> Result<Exit> {
     }
     let (report, entries) = (view.report()?, view.claims());
     let ending = render::Ending {
+        program: render::PROGRAM,
         report: &report,
         entries: &entries,
         state: Some(engine.journal().folder()),

@@ -14,6 +14,8 @@ use counterfoil_engine::{Attempt, Question, RunReport};
 use std::fmt::Write;
 use std::path::Path;
 
+/// The name of this program in commands, where it is on the `PATH`.
+pub(crate) const PROGRAM: &str = "counterfoil";
 /// The number of problems that are repeated at the end.
 const MAX_TROUBLE: usize = 10;
 /// The number of files that are named at the end.
@@ -32,6 +34,8 @@ pub(crate) fn unended_processes(pids: &[i32]) -> String {
 
 /// The end of a run: what its last lines say.
 pub(crate) struct Ending<'a> {
+    /// The program that commands name, quoted for a shell.
+    pub(crate) program: &'a str,
     pub(crate) report: &'a RunReport,
     pub(crate) entries: &'a [Entry],
     /// The folder with the transcripts; none if they are on another machine.
@@ -46,7 +50,7 @@ pub(crate) struct Ending<'a> {
 impl Ending<'_> {
     /// The outcome and why, the trouble once more, claims, files, what it took, and what to do next.
     pub(crate) fn render(&self) -> String {
-        let Self { report, entries, flags, style, .. } = self;
+        let Self { program, report, entries, flags, style, .. } = self;
         let headline = headline(report);
         let mut text = lines::lines("", &headline, *style);
         if let Some(line) = failing_output(report, self.state) {
@@ -64,23 +68,23 @@ impl Ending<'_> {
         text += &reopenings(report);
         text += &interruptions(report);
         // Commands are not wrapped, so that they can be copied.
-        let _ = writeln!(text, "details: counterfoil show {}{flags}{}", report.run, self.more);
+        let _ = writeln!(text, "details: {program} show {}{flags}{}", report.run, self.more);
         if !entries.is_empty() {
-            let _ = writeln!(text, "evidence: counterfoil show {}{flags} --claims", report.run);
+            let _ = writeln!(text, "evidence: {program} show {}{flags} --claims", report.run);
         }
         // A run is resumed where it is.
         let is_here = self.state.is_some();
         if report.reopenable && is_here {
             let more = report.used_up.map(|part| format!(" {}", budget_flag(part)));
             let more = more.unwrap_or_default();
-            let _ = writeln!(text, "reopen: counterfoil resume {}{flags}{more}", report.run);
+            let _ = writeln!(text, "reopen: {program} resume {}{flags}{more}", report.run);
         } else if report.resumable
             && is_here
             && matches!(shown_outcome(report), "answered" | "interrupted")
         {
-            let _ = writeln!(text, "continue: counterfoil resume {}{flags}", report.run);
+            let _ = writeln!(text, "continue: {program} resume {}{flags}", report.run);
         }
-        text + &questions(&report.run, &report.questions, flags)
+        text + &questions(program, &report.run, &report.questions, flags)
     }
 
     /// The trouble that the headline does not name.
@@ -94,8 +98,8 @@ impl Ending<'_> {
         if hidden > 0 {
             let _ = writeln!(
                 text,
-                "  … and {hidden} more: counterfoil show {}{} --trouble",
-                self.report.run, self.flags
+                "  … and {hidden} more: {} show {}{} --trouble",
+                self.program, self.report.run, self.flags
             );
         }
         for one in &trouble[hidden..] {
@@ -247,7 +251,7 @@ fn interruptions(report: &RunReport) -> String {
 }
 
 /// The open questions, with the commands that answer them.
-pub(crate) fn questions(run: &str, questions: &[Question], flags: &str) -> String {
+pub(crate) fn questions(program: &str, run: &str, questions: &[Question], flags: &str) -> String {
     let run = shell_quote(run);
     let mut text = String::new();
     for question in questions {
@@ -261,7 +265,7 @@ pub(crate) fn questions(run: &str, questions: &[Question], flags: &str) -> Strin
         for answer in answer_arguments(question) {
             let _ = writeln!(
                 text,
-                "    counterfoil answer {run} {} {answer} --resume{flags}",
+                "    {program} answer {run} {} {answer} --resume{flags}",
                 shell_quote(&question.id)
             );
         }
@@ -291,7 +295,7 @@ pub(crate) fn without_answer(run: &str, open: &[Question], word: &str, flags: &s
         (true, []) => return format!("run {run} has no open question"),
         (true, _) => (format!("'{word}' is not an open question of run {run}; open"), open),
     };
-    format!("{head}:\n{}", questions(run, shown, flags).trim_end())
+    format!("{head}:\n{}", questions(PROGRAM, run, shown, flags).trim_end())
 }
 
 /// A question as it is asked at the terminal: its whole text, the choices by number, and what an answer

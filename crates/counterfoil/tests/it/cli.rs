@@ -986,7 +986,16 @@ fn a_rejection_is_one_structured_event() {
 
 #[test]
 fn demo_shows_one_of_each() {
-    insta::assert_snapshot!(snapshot(counterfoil().args(["demo", "contracts"])));
+    let shown = snapshot(counterfoil().args(["demo", "contracts"]));
+    insta::assert_snapshot!(shown.replace(PROGRAM, "counterfoil"));
+    let (_, commands) = shown.split_once("Try it on your own text:\n").unwrap();
+    let folder = TempDir::new().unwrap();
+    for command in commands.lines().filter(|line| line.starts_with("  ")) {
+        let mut shell = TestCommand::new("sh");
+        let output = shell.args(["-ec", command]).current_dir(folder.path()).output();
+        assert!(output.is_success(), "{command}: {}", output.stderr);
+        assert!(!output.stdout.is_empty(), "{command} shows nothing");
+    }
 }
 
 #[test]

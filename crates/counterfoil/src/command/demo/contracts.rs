@@ -2,6 +2,7 @@
 
 use crate::exit::Exit;
 use crate::output;
+use crate::render::shell_quote;
 use anyhow::Result;
 use counterfoil_contract::{Contract, diagnostic};
 use std::fmt::Write;
@@ -35,6 +36,9 @@ const EXAMPLES: [Example; 3] = [
     },
 ];
 
+/// A text to begin with that the contract accepts.
+const OWN_TEXT: &str = r#"All is well: {"dod_achieved": true, "checks": [{"criterion": "It builds", "passed": true}]}"#;
+
 pub(crate) fn run() -> Result<Exit> {
     let contract = counterfoil_packs::registry().get("execution-loop/qa")?;
     let mut out = format!(
@@ -45,8 +49,15 @@ pub(crate) fn run() -> Result<Exit> {
     for example in &EXAMPLES {
         example.render(&contract, &mut out)?;
     }
-    out.push_str(
-        "\nTry it on your own text:\n  counterfoil check answer.txt --contract execution-loop/qa\n  counterfoil contract list\n  counterfoil contract prompt execution-loop/qa\n",
+    let program = shell_quote(&super::program());
+    let _ = writeln!(
+        out,
+        "\nTry it on your own text:\n  \
+         echo {} | {program} check --contract {id}\n  \
+         {program} contract list\n  \
+         {program} contract prompt {id}",
+        shell_quote(OWN_TEXT),
+        id = contract.id(),
     );
     output::write_stdout(&out)?;
     Ok(Exit::Success)

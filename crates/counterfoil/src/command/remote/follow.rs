@@ -73,8 +73,15 @@ pub(super) fn follow(client: &Client, run: &str, flags: &str) -> Result<Exit> {
     let style = output::stdout_line_style();
     let printing = Printing { after: 0, write: output::write_stdout, style };
     let Stopped { report, entries } = until_stopped(client, run, &printing)?;
-    let ending =
-        render::Ending { report: &report, entries: &entries, state: None, flags, style, more: "" };
+    let ending = render::Ending {
+        program: render::PROGRAM,
+        report: &report,
+        entries: &entries,
+        state: None,
+        flags,
+        style,
+        more: "",
+    };
     output::write_stdout(&format!("\n{}", ending.render()))?;
     Ok(Exit::Success)
 }

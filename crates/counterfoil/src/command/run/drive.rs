@@ -30,6 +30,8 @@ pub(crate) struct Reporting<'a> {
     pub(crate) story: bool,
     /// The dashboard that shows the run while it is driven.
     pub(crate) dashboard: Option<&'a RunDashboard>,
+    /// The program that printed commands name, quoted for a shell.
+    pub(crate) program: &'a str,
 }
 
 /// What is said if the collector of spans cannot be reached.
@@ -120,6 +122,7 @@ where
     match reporting.format {
         RunFormat::Human => {
             let ending = render::Ending {
+                program: reporting.program,
                 report: &report,
                 entries: &claims,
                 state: Some(engine.journal().folder()),

@@ -60,7 +60,7 @@ fn a_demo_shows_the_run_and_says_where_to_look() {
     small(
         &project,
         &format!(
-            "{PLAN}ends: blocked\nlook: ['git -C {{repo}} log --oneline: one commit', 'counterfoil show {{run}} --repo {{repo}}: the story']\n"
+            "{PLAN}ends: blocked\nlook: ['git -C {{repo}} log --oneline: one commit', 'counterfoil show {{run}} --state {{state}}: the story']\n"
         ),
     );
     insta::assert_snapshot!("demo", project.snapshot(&["demo", "small", "--keep", "kept"]));
@@ -82,8 +82,16 @@ fn every_demo_ends_as_it_says_and_every_command_it_shows_works() {
         assert!(words.contains(&made[0]), "{pack}: {words}");
         let looks = looks(&words);
         assert!(!looks.is_empty(), "{pack}: {words}");
-        for command in looks {
-            let output = project.command_of("sh", &["-ec", command]).output();
+        // In another folder, and in a shell that keeps its runs somewhere else.
+        let elsewhere = project.scratch_path("elsewhere");
+        std::fs::create_dir_all(&elsewhere).unwrap();
+        let ends = words.lines().filter_map(|line| {
+            line.strip_prefix("details: ").or_else(|| line.strip_prefix("evidence: "))
+        });
+        for command in looks.into_iter().chain(ends) {
+            let mut shell = project.command_of("sh", &["-ec", command]);
+            shell.env_remove("COUNTERFOIL_STATE").env("HOME", &elsewhere).current_dir(&elsewhere);
+            let output = shell.output();
             assert!(output.is_success(), "{pack}: {command}: {}", output.stderr);
             assert!(!output.stdout.is_empty(), "{pack}: {command} shows nothing");
         }
@@ -171,6 +179,20 @@ fn a_demo_that_ends_otherwise_than_planned_ends_as_the_run_did() {
     let words = stderr_of(&project, 7, &["demo", "small"]);
     assert!(words.contains("This demo should have ended as 'done'."), "{words}");
     assert!(words.contains("it is not done"), "{words}");
+}
+
+#[test]
+fn the_last_command_of_a_demo_runs_it_again_with_the_script() {
+    let project = empty_project();
+    small(&project, &format!("{PLAN}ends: blocked\n"));
+    std::os::unix::fs::symlink(crate::PROGRAM, project.path("my tool")).unwrap();
+    let begin = "'./my tool' demo small --keep kept";
+    let output = project.command_of("sh", &["-ec", begin]).output();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let again = output.stderr.lines().last().unwrap();
+    assert!(again.contains("/my tool' demo small --script "), "{again}");
+    let output = project.command_of("sh", &["-ec", again]).output();
+    assert_eq!(output.code, Some(0), "{again}: {}", output.stderr);
 }
 
 #[test]
