@@ -213,7 +213,10 @@ impl RunState {
                 self.phase(frame, Phase::Entered { not_before: Some(*not_before), context: false });
             }
             Event::Asked { frame, questions } => {
+                let mut position =
+                    self.questions.values().map(|open| open.position).max().unwrap_or_default();
                 for asked in questions {
+                    position = position.saturating_add(1);
                     let name = question_visits(&asked.id);
                     *self.visits.entry(name).or_default() += 1;
                     self.questions.insert(
@@ -225,6 +228,7 @@ impl RunState {
                             form: asked.form.clone(),
                             optional: asked.optional,
                             answer: None,
+                            position,
                         },
                     );
                 }

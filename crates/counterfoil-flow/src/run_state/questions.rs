@@ -22,12 +22,19 @@ pub struct OpenQuestion {
     pub optional: bool,
     /// The answer, while other questions of the frame are open.
     pub answer: Option<String>,
+    /// Its place among the questions in the order in which they were asked. Those that an earlier
+    /// version recorded have none.
+    #[serde(default)]
+    pub position: u64,
 }
 
 impl RunState {
-    /// The unanswered questions, by id.
+    /// The unanswered questions with their ids, in the order in which they were asked.
     pub fn open_questions(&self) -> impl Iterator<Item = (&String, &OpenQuestion)> {
-        self.questions.iter().filter(|(_, question)| question.answer.is_none())
+        let all = self.questions.iter();
+        let mut open: Vec<_> = all.filter(|(_, question)| question.answer.is_none()).collect();
+        open.sort_by_key(|(_, question)| question.position);
+        open.into_iter()
     }
 
     /// Validates an answer to a question.

@@ -206,7 +206,7 @@ fn several_questions_are_asked_at_once_and_an_optional_one_is_cancelled_by_itsel
         .iter()
         .map(|q| q["id"].as_str().unwrap())
         .collect();
-    assert_eq!(ids, ["clarify.name", "clarify.remark", "clarify.size"]);
+    assert_eq!(ids, ["clarify.name", "clarify.size", "clarify.remark"], "as they were asked");
     let answered = |question: &str, answer: &str| {
         let output = project.command(&["answer", "last", question, answer]).output();
         assert_eq!(output.code, Some(0), "{}", output.stderr);
@@ -221,6 +221,39 @@ fn several_questions_are_asked_at_once_and_an_optional_one_is_cancelled_by_itsel
         ran.report["variables"],
         json!({"name": "login-page", "size": "small", "remark": null})
     );
+}
+
+/// Two items that ask at once, each of them twice.
+const ITEMS_ASK: &str = "
+workflow: items
+start: all
+states:
+  all: { each: { in: \"['z', 'a']\", as: item, key: item, parallel: 2, workspace: repository, run: one, with: { item: item } }, go: done }
+  done: { end: done }
+workflows:
+  one:
+    inputs: { item: string }
+    start: later
+    states:
+      later: { ask: { question: \"First of {{ item }}?\" }, go: earlier }
+      earlier: { ask: { question: \"Second of {{ item }}?\" }, go: out }
+      out: { end: done }
+";
+
+#[test]
+fn open_questions_are_listed_in_the_order_in_which_they_were_asked() {
+    let project = WorkflowProject::new(ITEMS_ASK, "replies: []\n");
+    let open = || -> Vec<String> {
+        let listed = project.run_json(&["answer", "--format", "json"]).report;
+        let questions = listed[0]["questions"].as_array().unwrap();
+        questions.iter().map(|one| one["question"].as_str().unwrap().to_owned()).collect()
+    };
+    let ran = project.run_json(&["run", "flow.yaml", "--format", "json"]);
+    assert_eq!(ran.ended(), ("waiting", None, 4), "{}", ran.stderr);
+    assert_eq!(open(), ["First of z?", "First of a?"]);
+    let answer = ["answer", "last", "all/z/later", "yes", "--resume", "--format", "json"];
+    project.run_json(&answer);
+    assert_eq!(open(), ["First of a?", "Second of z?"]);
 }
 
 #[test]
