@@ -12,7 +12,7 @@ use counterfoil_contract::text::{display_path, join_limited};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The size limit of a file that is read.
 const MAX_BYTES: usize = 1 << 20;
@@ -38,6 +38,14 @@ pub(crate) fn run(command: &NewCommand) -> Result<Exit> {
         Subject::Workflow => (new_workflow(&scaffold, &folder)?, file.clone()),
     };
     let written = write(&folder, &files)?;
+    if let (Some(agent), Some(file)) = (&scaffold.agent, &source.from_agent) {
+        let prompt = PathBuf::from(format!("prompts/{workflow}.md"));
+        let prompt = source.dir.as_ref().map_or_else(|| prompt.clone(), |dir| dir.join(&prompt));
+        // An example of its own comes first.
+        let is_example = source.from_example.is_none() && agent.example.is_some();
+        let taken = scaffold::taken_from(agent, &display_path(&prompt), is_example);
+        output::write_message("note", &format!("taken from {}: {taken}", display_path(file)));
+    }
     let folder = source.dir.as_ref().map(|folder| display_path(folder)).unwrap_or_default();
     output::write_stderr(&render::scaffold::written(&folder, &written, &workflow, &contract));
     Ok(Exit::Success)

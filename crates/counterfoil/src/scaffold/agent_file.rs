@@ -19,15 +19,25 @@ pub(crate) struct AgentFile {
     pub(crate) unread_example: Option<String>,
     /// The fields of other JSON objects in its instructions that the example does not have.
     pub(crate) other_fields: Vec<String>,
+    /// The keys of its front matter that nothing is made of, such as its model.
+    pub(crate) other_settings: Vec<String>,
 }
 
 /// The tools with which an agent can change files.
 const WRITING_TOOLS: [&str; 5] = ["Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"];
 
+/// The keys of the front matter that are read. The name is that of the scaffold.
+const READ_KEYS: [&str; 3] = ["name", "description", "tools"];
+
 /// Reads a subagent's file. A text without front matter is all instructions.
 pub(crate) fn parse(text: &str) -> AgentFile {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let found = frontmatter::parse(text);
+    // A document may begin with a line, too.
+    let found = frontmatter::parse(text).filter(|found| {
+        let has_key = found.name.is_some() || found.description.is_some() || found.tools.is_some();
+        has_key || found.yaml_error.is_none()
+    });
+    let other_settings = if found.is_some() { other_settings(text) } else { Vec::new() };
     let instructions = if found.is_some() { after_front_matter(text) } else { text };
     let found = found.unwrap_or_default();
     let is_read_only = found.tools.is_some_and(|tools| {
@@ -58,7 +68,20 @@ pub(crate) fn parse(text: &str) -> AgentFile {
         example,
         unread_example,
         other_fields,
+        other_settings,
     }
+}
+
+/// The keys of the front matter that are not read.
+fn other_settings(text: &str) -> Vec<String> {
+    let header = text.lines().skip(1).take_while(|line| line.trim_end() != "---");
+    let keys = header.filter_map(|line| Some(line.split_once(':')?.0.trim_end()));
+    let is_key = |key: &&str| {
+        key.starts_with(|c: char| c.is_ascii_alphabetic())
+            && !key.contains(char::is_whitespace)
+            && !READ_KEYS.contains(key)
+    };
+    keys.filter(is_key).map(str::to_owned).collect()
 }
 
 fn after_front_matter(text: &str) -> &str {
@@ -118,6 +141,13 @@ mod tests {
         assert!(found.is_read_only);
         assert!(found.instructions.starts_with("You review."), "{found:?}");
         assert_eq!(found.example, Some(json!({"ok": true})));
+        let text =
+            "---\nname: a\nmodel: opus\ndescription: |\n  One: two\n  three\ncolor: red\n---\nx";
+        assert_eq!(parse(text).other_settings, ["model", "color"]);
+        // Lines of a document are no front matter: they are instructions.
+        for text in ["---\nYou work.\n---\nx", "---\n- a\n---\nx", "---\n\nYou work."] {
+            assert_eq!(parse(text).instructions, text);
+        }
         for (text, is_read_only) in [
             ("---\nname: a\n---\nx", false),
             ("---\nname: a\ntools: Read, Bash(git log:*)\n---\nx", false),

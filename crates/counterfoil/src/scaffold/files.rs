@@ -42,6 +42,9 @@ pub(crate) enum ScaffoldError {
     Workflow(#[from] Box<Rejected>),
 }
 
+/// The prompt that is the task alone.
+const TASK: &str = "{{ task }}";
+
 /// The files of a scaffold by their paths.
 type Files = BTreeMap<String, String>;
 
@@ -51,14 +54,23 @@ pub(crate) fn contract_files(scaffold: &Scaffold) -> Result<(Files, Contract), S
     let (contract, text) = new_contract(scaffold)?;
     let name = names::yaml(workflow);
     let main = format!("try-{file}");
-    let prompt = "{{ task }}";
     let mut files = Files::from([(contract_path(file), text)]);
+    let instructions = scaffold.agent.as_ref().map(|agent| agent.instructions.as_str());
+    // It has another name than that of a workflow, which may be made of the same subagent later.
+    let prompt = match instructions {
+        Some(instructions) => {
+            let path = prompt_path(&main);
+            files.insert(path.clone(), prompt(instructions, false));
+            path
+        }
+        None => quoted(TASK),
+    };
     files.insert(
         format!("{main}.yaml"),
         format!(
             "# yaml-language-server: $schema={SCHEMAS}/{}\n\
              # One step that returns a result of {id}, to try the contract.\n\
-             workflow: {trial}\nversion: 1\ninputs:\n  task: string\nagents:\n  {name}: {{ contract: {id}, prompt: \"{prompt}\"{access} }}\n\
+             workflow: {trial}\nversion: 1\ninputs:\n  task: string\nagents:\n  {name}: {{ contract: {id}, prompt: {prompt}{access} }}\n\
              contracts: [{path}]\nstart: work\nstates:\n  work: {{ agent: {name}, go: done }}\n  done: {{ end: done }}\n",
             FileKind::Workflow.file_name(),
             trial = names::trial(workflow),
@@ -68,7 +80,7 @@ pub(crate) fn contract_files(scaffold: &Scaffold) -> Result<(Files, Contract), S
     );
     files.insert(
         format!("{main}.script.yaml"),
-        script(&name, &contract, prompt, Some(&own_reply(scaffold)))?,
+        script(&name, &contract, instructions.unwrap_or(TASK), Some(&own_reply(scaffold)))?,
     );
     Ok((checked(&format!("{main}.yaml"), files)?, contract))
 }
@@ -102,12 +114,13 @@ pub(crate) fn workflow_files(
     let prompt = prompt(instructions.unwrap_or_default(), repeats);
     let text = format!(
         "# yaml-language-server: $schema={SCHEMAS}/{}\n\
-         workflow: {name}\nversion: 1\nsummary: {}\ninputs:\n  task: string\n{}agents:\n  {name}: {{ contract: {}, prompt: prompts/{file}.md{} }}\n\
+         workflow: {name}\nversion: 1\nsummary: {}\ninputs:\n  task: string\n{}agents:\n  {name}: {{ contract: {}, prompt: {}{} }}\n\
          contracts: [{path}]\n{}",
         FileKind::Workflow.file_name(),
         quoted(&summary(scaffold, "Do a task")),
         if repeats { "variables:\n  left: string?\n" } else { "" },
         contract.id(),
+        prompt_path(file),
         access(scaffold),
         if repeats { REPEATING } else { ONE_STEP }
             .replace("<AGENT>", &name)
@@ -119,7 +132,7 @@ pub(crate) fn workflow_files(
         format!("{file}.script.yaml"),
         script(&name, &contract, instructions.unwrap_or_default(), reply.as_ref())?,
     );
-    files.insert(format!("prompts/{file}.md"), prompt);
+    files.insert(prompt_path(file), prompt);
     let mut files = checked(&format!("{file}.yaml"), files)?;
     if !is_new {
         files.remove(&path);
@@ -186,6 +199,10 @@ fn contract_path(file: &str) -> String {
     format!("contracts/{file}.yaml")
 }
 
+fn prompt_path(workflow: &str) -> String {
+    format!("prompts/{workflow}.md")
+}
+
 fn access(scaffold: &Scaffold) -> &'static str {
     if is_read_only(scaffold) { ", access: read-only" } else { "" }
 }
@@ -196,11 +213,15 @@ fn is_read_only(scaffold: &Scaffold) -> bool {
 
 /// The first line of what the agent is for, or another text.
 fn summary(scaffold: &Scaffold, otherwise: &str) -> String {
+    let own = scaffold.agent.as_ref().and_then(summary_of);
+    own.unwrap_or_else(|| otherwise.to_owned())
+}
+
+/// The first line of an agent's description, if it has one.
+pub(super) fn summary_of(agent: &AgentFile) -> Option<String> {
     const MAX_CHARS: usize = 120;
-    let description = scaffold.agent.as_ref().and_then(|agent| agent.description.as_deref());
-    let line =
-        description.and_then(|text| text.lines().map(str::trim).find(|line| !line.is_empty()));
-    truncate(line.unwrap_or(otherwise), MAX_CHARS).into_owned()
+    let line = agent.description.as_deref()?.lines().map(str::trim).find(|line| !line.is_empty());
+    Some(truncate(line?, MAX_CHARS).into_owned())
 }
 
 /// A text in quotes, as JSON and YAML have them.

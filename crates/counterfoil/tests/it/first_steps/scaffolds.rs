@@ -67,6 +67,26 @@ fn every_scaffold_is_valid_and_runs_to_its_end() {
 }
 
 #[test]
+fn a_contract_is_tried_with_the_instructions_of_its_subagent() {
+    let project = project();
+    project.write("model.md", AGENT.replace("tools: Read, Grep", "model: opus"));
+    project.run(&["new", "contract", "review", "--from-agent", "model.md"]).expect(
+        0,
+        &[
+            "taken from model.md: its instructions, word for word (prompts/try-review.md)",
+            "; not taken: model\n",
+            "wrote prompts/try-review.md",
+        ],
+    );
+    assert_runs(&project, "review", "try-review");
+    let run = project.show_last()["run"].as_str().unwrap().to_owned();
+    let prompt = project.prompt(&run, "work_1.1");
+    let (_, instructions) = AGENT.rsplit_once("---\n").unwrap();
+    assert!(prompt.contains(instructions.trim()), "{prompt}");
+    assert!(prompt.contains("The task: Try it"), "{prompt}");
+}
+
+#[test]
 fn what_is_written_is_what_people_read() {
     let project = project();
     let before = read_tree(project.repo());
