@@ -10,7 +10,7 @@ use crate::config;
 use crate::driver::{InboxMessage, RunDriver, batch, no_room, timed_turn};
 use crate::error::Error;
 use crate::journal::{self, Journal, Lease, NewRun};
-use crate::lists::find_question;
+use crate::lists;
 use crate::observer::RunObserver;
 use crate::run_inputs::validate_inputs;
 use crate::run_report::{ANSWERED, RunReport};
@@ -18,8 +18,8 @@ use crate::unheld_limits::unheld_limits;
 use counterfoil_agents::assignment::AgentAssignments;
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_flow::{
-    Budget, Bundle, Changes, DECIDE, DecidedBy, Event, Outcome, Resumed, RunState, Started,
-    Workflow,
+    AnswerError, Budget, Bundle, Changes, DECIDE, DecidedBy, Event, Outcome, Resumed, RunState,
+    Started, Workflow,
 };
 use counterfoil_process::StopRequest;
 use counterfoil_process::contain::{Kind, Launcher};
@@ -352,7 +352,7 @@ impl Engine {
         let run = self.journal.resolve(run)?;
         match self.acquire(&run) {
             Ok((lease, mut run_state)) => {
-                let question = question_id(&run_state, question);
+                let question = question_id(&run_state, question)?;
                 run_state.check_answer(&question, answer)?;
                 let waited = run_state.is_resting();
                 let fact = Event::Answered { question, answer: answer.to_owned(), by, from };
@@ -377,7 +377,7 @@ impl Engine {
             }
             Err(Error::Journal(journal::Error::AlreadyDriven { .. })) => {
                 let run_state = self.run_state(&run)?;
-                let question = question_id(&run_state, question);
+                let question = question_id(&run_state, question)?;
                 run_state.check_answer(&question, answer)?;
                 let message =
                     InboxMessage::Answer { question, answer: answer.to_owned(), by, from };
@@ -527,12 +527,13 @@ pub enum CancelOutcome {
 }
 
 /// The id of a question, given the id or an unambiguous part of it.
-fn question_id(run_state: &RunState, question: &str) -> String {
+fn question_id(run_state: &RunState, question: &str) -> Result<String, AnswerError> {
+    // It may have an answer already, which is said then.
     if run_state.questions.contains_key(question) {
-        return question.to_owned();
+        return Ok(question.to_owned());
     }
     let open = run_state.open_questions().map(|(id, _)| id.as_str());
-    find_question(open, question).unwrap_or(question).to_owned()
+    lists::question_id(open, question).map(str::to_owned)
 }
 
 /// The files of a workflow that are in the repository, relative to it.

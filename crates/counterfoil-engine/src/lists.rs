@@ -3,7 +3,7 @@
 use crate::journal::{RunInfo, StoredEvent};
 use crate::ledger::{self, Entry, Totals};
 use crate::run_report::{Question, Reopening, RunReport};
-use counterfoil_flow::Usage;
+use counterfoil_flow::{AnswerError, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -103,23 +103,44 @@ impl OpenQuestions {
     }
 }
 
-/// The open question with an id, or with an unambiguous part of it.
-pub fn find_question<'a>(open: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
-    let mut matching = open.filter(|id| {
-        // The number of a repeated question can be left out, and so can the path before its name.
-        let plain = id.rsplit_once('#').map_or(*id, |(plain, _)| plain);
-        *id == name
-            || plain
-                .strip_suffix(name)
-                .is_some_and(|path| path.is_empty() || path.ends_with(['/', '.']))
-            // It can also be named by the state that runs the sub-workflow with the question.
-            || plain.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
-    });
-    let first = matching.next()?;
-    let more: Vec<&str> = matching.collect();
-    match more.as_slice() {
-        [] => Some(first),
-        more => [first].iter().chain(more).copied().find(|id| *id == name),
+/// What a name stands for among the ids of open questions or the paths of steps: the one that it is,
+/// else all those of which it is a part. A name is ambiguous if there are several.
+pub fn named<'a>(ids: impl Iterator<Item = &'a str>, name: &str) -> Vec<&'a str> {
+    let matching: Vec<&str> = ids
+        .filter(|id| {
+            // The number of a repeated question can be left out, and so can the path before its name.
+            let plain = id.rsplit_once('#').map_or(*id, |(plain, _)| plain);
+            *id == name
+                || plain
+                    .strip_suffix(name)
+                    .is_some_and(|path| path.is_empty() || path.ends_with(['/', '.']))
+                // It can also be named by the state that runs the sub-workflow with the question.
+                || plain.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
+        })
+        .collect();
+    match matching.iter().find(|id| **id == name) {
+        Some(exact) => vec![*exact],
+        None => matching,
+    }
+}
+
+/// The id of the open question that a name stands for.
+///
+/// # Errors
+///
+/// No open question has this name, or several have it.
+pub fn question_id<'a>(
+    open: impl Iterator<Item = &'a str>,
+    name: &str,
+) -> Result<&'a str, AnswerError> {
+    let open: Vec<&str> = open.collect();
+    let owned = |ids: &[&str]| -> Vec<String> { ids.iter().map(|id| (*id).to_owned()).collect() };
+    match named(open.iter().copied(), name).as_slice() {
+        [one] => Ok(*one),
+        [] => Err(AnswerError::NotOpen { question: name.to_owned(), open: owned(&open) }),
+        several => {
+            Err(AnswerError::Ambiguous { question: name.to_owned(), matching: owned(several) })
+        }
     }
 }
 

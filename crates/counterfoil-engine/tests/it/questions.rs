@@ -1,6 +1,7 @@
 //! Open questions, and the digests by which answers name them.
 
 use counterfoil_engine::Question;
+use counterfoil_engine::lists::{named, question_id};
 use std::collections::BTreeSet;
 
 fn question() -> Question {
@@ -11,6 +12,32 @@ fn question() -> Question {
         pattern: None,
         optional: false,
     }
+}
+
+#[test]
+fn a_name_is_the_id_or_an_unambiguous_part_of_it() {
+    let ids = ["all/a/check", "all/a/check.size", "all/b/check#2", "done"];
+    let found = |name: &str| named(ids.into_iter(), name);
+    for (name, expected) in [
+        ("done", &["done"] as &[&str]),
+        ("size", &["all/a/check.size"]),
+        ("a/check", &["all/a/check"]),
+        ("b/check", &["all/b/check#2"]),
+        ("all/b", &["all/b/check#2"]),
+        ("check", &["all/a/check", "all/b/check#2"]),
+        ("all", &["all/a/check", "all/a/check.size", "all/b/check#2"]),
+        ("all/a/check", &["all/a/check"]),
+        ("heck", &[]),
+        ("al", &[]),
+    ] {
+        assert_eq!(found(name), expected, "{name}");
+    }
+    let said = |name: &str| question_id(ids.into_iter(), name).unwrap_err().to_string();
+    assert_eq!(
+        said("check"),
+        "'check' may be one of several questions: all/a/check, all/b/check#2; write more of its id"
+    );
+    assert!(said("nope").contains("'nope' is not open; open: all/a/check, "), "{}", said("nope"));
 }
 
 #[test]

@@ -119,6 +119,14 @@ pub enum AnswerError {
         /// The open questions.
         open: Vec<String>,
     },
+    /// The name is a part of the ids of several open questions.
+    #[error("'{question}' may be one of several questions: {}; write more of its id", matching.join(", "))]
+    Ambiguous {
+        /// The name.
+        question: String,
+        /// The questions that it may be.
+        matching: Vec<String>,
+    },
     /// The answer does not have the form of the question.
     #[error("'{answer}' is not a valid answer: expected {expected}")]
     Invalid {

@@ -290,7 +290,8 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
 
-    /// A step of the run: the path of its state, or PATH#N for the N-th visit [default: the last visit]
+    /// A step of the run: the path of its state, an unambiguous part of it, or PATH#N for the N-th visit
+    /// [default: the last visit]
     #[arg(value_name = "STEP")]
     pub(crate) step: Option<String>,
 

@@ -17,7 +17,7 @@ use client::{Client, Problem, segment};
 use counterfoil_contract::text::escape_control;
 use counterfoil_engine::Question;
 use counterfoil_engine::journal::{RunInfo, Summary};
-use counterfoil_engine::lists::{OpenQuestions, RunListItem, find_question};
+use counterfoil_engine::lists::{OpenQuestions, RunListItem, question_id};
 use follow::{Printing, Stopped};
 use run::RemoteRun;
 use serde::Deserialize;
@@ -188,18 +188,10 @@ pub(super) fn answer(
 ) -> Result<Exit> {
     finish(Client::new(server).and_then(|client| {
         let asked: AskedQuestions = client.get(&format!("/runs/{}/questions", segment(run)))?;
-        let ids = || asked.questions.iter().map(|asked| asked.question.id.as_str());
-        let id = find_question(ids(), question);
-        let Some(open) =
-            asked.questions.iter().find(|asked| Some(asked.question.id.as_str()) == id)
-        else {
-            let open: Vec<&str> = ids().collect();
-            let open = match open.as_slice() {
-                [] => String::new(),
-                open => format!("; open: {}", open.join(", ")),
-            };
-            bail!("question '{question}' is not open{open}");
-        };
+        let ids = asked.questions.iter().map(|asked| asked.question.id.as_str());
+        let id = question_id(ids, question)?;
+        let open = asked.questions.iter().find(|asked| asked.question.id == id);
+        let Some(open) = open else { bail!("question '{id}' is not open") };
         let run = run::checked_id(&asked.run)?;
         let path =
             format!("/runs/{}/questions/{}/answer", segment(run), segment(&open.question.id));

@@ -198,7 +198,9 @@ pub(crate) fn resume_run(
     let location = reporting.location;
     let state = &state_folder::of(location)?;
     let engine = state_folder::open(state)?;
-    let recorded = engine.run_state(&engine.journal().resolve(run)?)?.repo;
+    // Resolved once: `last` may be another run by the time the run is continued.
+    let run = engine.journal().resolve(run)?;
+    let recorded = engine.run_state(&run)?.repo;
     let repo = state_folder::repository_of_run(location, state, &recorded)?;
     let environment = agent_environment(Config::load(&repo, &repo)?, state);
     let repo = Some(repo);
@@ -206,7 +208,7 @@ pub(crate) fn resume_run(
     let changed = if takeup.inputs.is_empty() {
         Map::new()
     } else {
-        let run_state = engine.run_state(&engine.journal().resolve(run)?)?;
+        let run_state = engine.run_state(&run)?;
         inputs(None, &takeup.inputs, &engine.workflow(&run_state)?)?
     };
     let changes = Changes {
@@ -225,8 +227,8 @@ pub(crate) fn resume_run(
         accept_config: takeup.accept_config,
         changes,
     };
-    let report = drive_and_report(&engine, Some(run), reporting, |observer, stop| {
-        engine.resume(run, &options, observer, stop)
+    let report = drive_and_report(&engine, Some(&run), reporting, |observer, stop| {
+        engine.resume(&run, &options, observer, stop)
     })?;
     drop(engine);
     super::ask::ask_and_resume(reporting, &report)

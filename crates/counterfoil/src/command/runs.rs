@@ -210,27 +210,30 @@ pub(crate) fn cancel(args: &RunRef) -> Result<Exit> {
     let state = state_folder::of(&args.location)?;
     state_folder::require_runs(&state)?;
     let engine = state_folder::open(&state)?;
-    let environment = environment_of_run(&engine, &args.location, &state, &args.run);
+    // Resolved once: `last` may be another run by the time it is cancelled.
+    let run = engine.journal().resolve(&args.run)?;
+    let environment = environment_of_run(&engine, &args.location, &state, &run);
     let environment = environment.unwrap_or_else(|error| {
         let message = format!("what lost attempts used is not counted: {error}");
         output::write_message("note", &message);
         AgentEnvironment::default()
     });
-    output::write_stderr(match engine.cancel(&args.run, environment, person::current())? {
+    output::write_stderr(match engine.cancel(&run, environment, person::current())? {
         CancelOutcome::Cancelled => "cancelled\n",
         CancelOutcome::Requested => "cancellation requested from the process that runs it\n",
     });
     Ok(Exit::Success)
 }
 
-/// The environment in which the agents of a run are found, with their settings and prices.
+/// The environment in which the agents of a run are found, with their settings and prices. `run` is
+/// its id.
 pub(super) fn environment_of_run(
     engine: &Engine,
     location: &StateLocation,
     state: &Path,
     run: &str,
 ) -> Result<AgentEnvironment> {
-    let recorded = engine.run_state(&engine.journal().resolve(run)?)?.repo;
+    let recorded = engine.run_state(run)?.repo;
     let repo = state_folder::repository_of_run(location, state, &recorded)?;
     Ok(super::run::agent_environment(Config::load(&repo, &repo)?, state))
 }

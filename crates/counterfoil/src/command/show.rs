@@ -10,10 +10,11 @@ use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::pluralize;
 use counterfoil_engine::TranscriptReader;
 use counterfoil_engine::ledger::Entry;
-use counterfoil_engine::lists::{ClaimList, EventLine};
+use counterfoil_engine::lists::{ClaimList, EventLine, named};
 use counterfoil_engine::trouble::{TroubleReport, all_trouble};
 use counterfoil_engine::{Attempt, DiffLimits, Engine, RunReport};
 use counterfoil_flow::{Event, RunState, Workflow};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -215,7 +216,8 @@ struct StepOfRun<'a> {
     attempts: Vec<&'a Attempt>,
 }
 
-/// Finds a step by its path, or by `PATH#VISIT`. Without a number it is the last visit.
+/// Finds a step by its path or an unambiguous part of it, or by `PATH#VISIT`. Without a number it is
+/// the last visit.
 fn find_step<'a>(report: &'a RunReport, step: &str) -> Result<StepOfRun<'a>> {
     let all = || report.attempts.iter().chain(&report.commands);
     let path_of = |attempt: &Attempt| attempt.path.join("/");
@@ -228,16 +230,23 @@ fn find_step<'a>(report: &'a RunReport, step: &str) -> Result<StepOfRun<'a>> {
         }
         _ => (step, None),
     };
-    let known = || all().filter(|attempt| path_of(attempt) == path);
-    let Some(last) = known().map(|attempt| attempt.visit).max() else {
-        let mut paths: Vec<String> = all().map(path_of).collect();
-        paths.dedup();
-        paths.sort_unstable();
-        paths.dedup();
-        let hint = did_you_mean(path, paths.iter().map(String::as_str))
-            .unwrap_or_else(|| format!("it has: {}", paths.join(", ")));
-        bail!("run {} has no step '{path}'; {hint}", report.run);
+    let paths: BTreeSet<String> = all().map(path_of).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let path = match named(paths.iter().copied(), path).as_slice() {
+        [one] => *one,
+        [] => {
+            let hint = did_you_mean(path, paths.iter().copied())
+                .unwrap_or_else(|| format!("it has: {}", paths.join(", ")));
+            bail!("run {} has no step '{path}'; {hint}", report.run);
+        }
+        several => bail!(
+            "'{path}' may be one of several steps of run {}: {}; write more of its path",
+            report.run,
+            several.join(", ")
+        ),
     };
+    let known = || all().filter(|attempt| path_of(attempt) == path);
+    let last = known().map(|attempt| attempt.visit).max().unwrap_or_default();
     let visit = visit.unwrap_or(last);
     let attempts: Vec<&Attempt> = known().filter(|attempt| attempt.visit == visit).collect();
     if attempts.is_empty() {

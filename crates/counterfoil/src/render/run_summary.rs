@@ -9,6 +9,7 @@ use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{escape_control, pluralize};
 use counterfoil_engine::event_text::attempt_title;
 use counterfoil_engine::ledger::Entry;
+use counterfoil_engine::lists;
 use counterfoil_engine::trouble::{self, Trouble};
 use counterfoil_engine::{Attempt, Question, RunReport};
 use std::fmt::Write;
@@ -288,12 +289,14 @@ pub(crate) fn questions(program: &str, run: &str, questions: &[Question], flags:
 /// What is missing of `answer RUN WORD`, where the word may be a question or an answer, and the commands
 /// that answer the open questions.
 pub(crate) fn without_answer(run: &str, open: &[Question], word: &str, flags: &str) -> String {
-    let named: Vec<Question> =
-        open.iter().filter(|question| question.id == word).cloned().collect();
-    let (head, shown) = match (named.is_empty(), open) {
-        (false, _) => (format!("give the answer to '{word}'"), named.as_slice()),
-        (true, []) => return format!("run {run} has no open question"),
-        (true, _) => (format!("'{word}' is not an open question of run {run}; open"), open),
+    let ids = lists::named(open.iter().map(|question| question.id.as_str()), word);
+    let is_named = |question: &&Question| ids.contains(&question.id.as_str());
+    let named: Vec<Question> = open.iter().filter(is_named).cloned().collect();
+    let (head, shown) = match (ids.as_slice(), open) {
+        ([id], _) => (format!("give the answer to '{id}'"), named.as_slice()),
+        ([], []) => return format!("run {run} has no open question"),
+        ([], _) => (format!("'{word}' is not an open question of run {run}; open"), open),
+        _ => (format!("'{word}' may be one of several questions"), named.as_slice()),
     };
     format!("{head}:\n{}", questions(PROGRAM, run, shown, flags).trim_end())
 }

@@ -64,8 +64,7 @@ where
             progress::warnings_only()
         };
     if let Some(run) = resumed {
-        let run = engine.journal().resolve(run)?;
-        engine.each_event_of(&run, &["frame-opened", "moved", "attempt-started"], |event, _| {
+        engine.each_event_of(run, &["frame-opened", "moved", "attempt-started"], |event, _| {
             progress.on_past_event(&event);
         })?;
     }

@@ -257,6 +257,28 @@ fn open_questions_are_listed_in_the_order_in_which_they_were_asked() {
 }
 
 #[test]
+fn a_question_has_the_same_names_with_and_without_its_answer() {
+    let project = WorkflowProject::new(ITEMS_ASK, "replies: []\n");
+    project.run_json(&["run", "flow.yaml", "--format", "json"]);
+    for name in ["all/z/later", "z/later", "all/z"] {
+        project.run(&["answer", "last", name]).expect(
+            2,
+            &["give the answer to 'all/z/later':\n  all/z/later: First of z?", " TEXT --resume"],
+        );
+    }
+    // Neither says that a question is not open which is one of several.
+    project
+        .run(&["answer", "last", "later"])
+        .expect(2, &["'later' may be one of several questions:\n  all/z/later: First of z?"]);
+    project.run(&["answer", "last", "later", "yes"]).expect(
+        2,
+        &["'later' may be one of several questions: all/z/later, all/a/later; write more of its id"],
+    );
+    project.run(&["answer", "last", "z/later", "yes"]).expect(0, &["answer recorded"]);
+    project.run(&["answer", "last", "later"]).expect(2, &["give the answer to 'all/a/later'"]);
+}
+
+#[test]
 fn an_optional_question_can_be_answered_too() {
     let project = WorkflowProject::new(
         SEVERAL,

@@ -74,6 +74,32 @@ fn the_parts_of_a_step_are_shown() {
 }
 
 #[test]
+fn a_step_is_named_by_an_unambiguous_part_of_its_path() {
+    let flow = "
+workflow: items
+start: all
+states:
+  all: { each: { in: \"['z', 'a']\", as: item, key: item, workspace: repository, run: one }, go: done }
+  done: { end: done }
+workflows:
+  one:
+    start: make
+    states:
+      make: { command: [echo, made], go: out }
+      out: { end: done }
+";
+    let project = WorkflowProject::new(flow, "");
+    project.run(&["run", "flow.yaml"]).expect(0, &[]);
+    for name in ["all/z/make", "z/make", "z/make#1", "all/z"] {
+        project.run(&["show", "last", name]).expect(0, &["all/z/make"]);
+    }
+    project.run(&["show", "last", "make"]).expect(
+        2,
+        &["'make' may be one of several steps of run ", ": all/a/make, all/z/make; write more"],
+    );
+}
+
+#[test]
 fn only_trouble_is_shown_if_only_trouble_is_asked_for() {
     let project = WorkflowProject::new(&looping(30), &replies(&["fail: timeout", GOOD]));
     project.run_workflow();
