@@ -151,6 +151,7 @@ codes! {
     MisspeltKeyword = "W0401", "a keyword of a contract's schema is probably misspelt";
     MisspeltFormat = "W0402", "a format of a contract's schema is probably misspelt";
     NoEffect = "W0403", "a setting of a contract's policy has no effect";
+    PlaceholderExample = "W0404", "an example of a contract is a placeholder";
 }
 
 impl Code {

@@ -1,7 +1,8 @@
 //! What is probably a mistake in a contract that loads: keywords of its schema that JSON Schema does
 //! not have, and formats that nothing validates. A validator ignores them, so a misspelt one lets every
-//! value pass. Besides, settings of its policy that have no effect.
+//! value pass. Besides, settings of its policy that have no effect, and examples that are placeholders.
 
+mod examples;
 mod no_effect;
 
 use crate::code::Code;
@@ -140,12 +141,14 @@ const MAX_NAME: usize = 60;
 
 impl Contract {
     /// What is probably a mistake in the contract, although it is valid: keywords and formats of its
-    /// schema that are unknown and nearly known ones (those that begin with `x-` are meant), and
-    /// settings of its policy that have no effect.
+    /// schema that are unknown and nearly known ones (those that begin with `x-` are meant), settings
+    /// of its policy that have no effect, and examples with a text that stands for a real one.
     pub fn lint(&self) -> Vec<Problem> {
-        let mut problems = misspelt_words(self.raw_schema());
-        problems.extend(no_effect::check(self.policy()));
-        problems
+        let mut found = misspelt_words(self.raw_schema());
+        found.extend(no_effect::check(self.policy()));
+        let examples = &self.definition().examples;
+        found.extend(examples::placeholders(examples, self.ty(), MAX_WARNINGS));
+        found
     }
 }
 

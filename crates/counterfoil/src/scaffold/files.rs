@@ -275,19 +275,20 @@ fn own_contract(scaffold: &Scaffold, what: &str) -> String {
         (
             "",
             "",
-            json!({"done": false, "summary": "Two of five modules were read; the parser is left."}),
+            json!({"done": false, "summary": "EXAMPLE: Two of five modules were read; the parser is left."}),
         )
     } else {
         (
             "  files_changed: [path]\n",
             "claims:\n  files_changed: { kind: files-changed }   # compared with the work tree after each reply\n",
-            json!({"done": false, "summary": "The parser reads numbers; dates are left.", "files_changed": ["src/parser.rs"]}),
+            json!({"done": false, "summary": "EXAMPLE: The parser reads numbers; dates are left.", "files_changed": ["src/parser.rs"]}),
         )
     };
     format!(
         "contract: {}\nversion: 1\nsummary: {}\nagent: {}\nfields:\n  done: boolean             # whether nothing is left to do\n  \
          summary: string           # what was done, and what is left\n{files}{claim}\
-         examples:                 # agents are shown them; an answer that repeats one is none\n  - {example}\n",
+         examples:                 # agents are shown them; an answer that repeats one is none\n  \
+         # Replace it by a good answer: `contract lint` warns as long as it says EXAMPLE.\n  - {example}\n",
         scaffold.names.contract,
         quoted(&summary(scaffold, what)),
         names::yaml(&scaffold.names.workflow),

@@ -104,6 +104,20 @@ fn what_is_written_is_what_people_read() {
 }
 
 #[test]
+fn lint_says_that_an_example_is_still_that_of_the_scaffold() {
+    let project = project();
+    project.run(&["new", "contract", "acme/plain"]).expect(0, &[]);
+    let lint = |file: &str| project.run(&["contract", "lint", file]);
+    let file = "contracts/plain.yaml";
+    lint(file).expect(0, &["acme/plain@1 is valid", "W0404 at examples[0].summary: 'EXAMPLE: "]);
+    project.write(file, project.read(file).replace("EXAMPLE: ", ""));
+    assert!(!lint(file).stderr.contains("W0404"));
+    project.write("words.md", "Answer with:\n```json\n{\"ok\": true, \"why\": \"string\"}\n```\n");
+    project.run(&["new", "contract", "acme/words", "--from-agent", "words.md"]).expect(0, &[]);
+    lint("contracts/words.yaml").expect(0, &["W0404 at examples[0].why: 'string' stands for"]);
+}
+
+#[test]
 fn a_workflow_uses_the_contract_of_its_name() {
     let project = project();
     project.run(&["new", "contract", "check", "--from-example", "answer.json"]).expect(0, &[]);
