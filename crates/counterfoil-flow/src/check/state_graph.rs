@@ -6,7 +6,11 @@ use crate::ast::{self, Reader};
 use crate::finding::Code;
 use crate::workflow::{Limit, State, Step};
 use crate::yaml_tree::Node;
+use counterfoil_contract::text::truncate;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The most characters of the names of states that a finding lists.
+const MAX_NAMED: usize = 200;
 
 /// An edge from one state to another.
 struct Edge<'a> {
@@ -211,7 +215,9 @@ fn report_unreachable(
     let others = others.filter_map(|other| decl.states.get(*other)).map(|(name, _)| name.text);
     let so_are = match join_limited(others) {
         none if none.is_empty() => String::new(),
-        others => format!(", and so are those that it leads to: {others}"),
+        others => {
+            format!(", and so are those that it leads to: {}", truncate(&others, MAX_NAMED))
+        }
     };
     let message = format!("state '{}' is unreachable from '{start}'{so_are}", name.text);
     reader.report(Code::Unreachable, name.node, message, "add a transition to it, or remove it");
