@@ -157,8 +157,9 @@ pub(crate) fn pack(name: &str) -> Result<&'static Pack> {
 /// The error for an unknown pack, with a similar name if there is one, and a hint. `others` are names
 /// that stand for something else in its place.
 pub(crate) fn unknown_pack(name: &str, others: &[&str], hint: &str) -> anyhow::Error {
-    let packs = counterfoil_packs::packs().iter().map(Pack::name);
-    let hint = with_similar(name, packs.chain(others.iter().copied()), hint);
+    let mut known: Vec<&str> = counterfoil_packs::packs().iter().map(Pack::name).collect();
+    known.extend(others);
+    let hint = with_similar(name, known, hint);
     anyhow!("unknown pack '{name}'; {hint}")
 }
 

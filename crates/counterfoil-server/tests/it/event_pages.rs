@@ -20,7 +20,7 @@ fn link(html: &str, text: &str) -> Option<String> {
 
 fn failed(path: &str) -> Event {
     let mut ended = Ended::new(format!("{path}#1"), AttemptOutcome::Timeout);
-    ended.reason = "no answer".to_owned();
+    ended.reason = "no answer".into();
     Event::AttemptEnded(Box::new(ended))
 }
 

@@ -3,7 +3,7 @@
 use super::events::{Block, DeniedEvent, EventType, MessageEvent};
 use super::parser::main_argument;
 use crate::adapters::call_events::{Call, CallEvent, CallOutcome, ended};
-use crate::adapters::common::parse_event;
+use crate::adapters::common::{Field, parse_event};
 
 /// What an event tells of tool calls. None if it is no event of Claude Code.
 pub(super) fn call_events(object: &[u8]) -> Option<Vec<CallEvent>> {
@@ -18,7 +18,7 @@ pub(super) fn call_events(object: &[u8]) -> Option<Vec<CallEvent>> {
             let event: MessageEvent = parse_event(object).ok()?;
             let time = event.timestamp.get();
             let blocks = event.message.known()?.content.known().unwrap_or_default();
-            let blocks = blocks.into_iter().filter_map(|block| block.known());
+            let blocks = blocks.into_iter().filter_map(Field::known);
             Some(blocks.filter_map(|block| block_event(&block, time)).collect())
         }
         ("system" | "result" | "rate_limit_event" | "stream_event", _) => Some(Vec::new()),
