@@ -4,6 +4,7 @@ mod assignments;
 mod bindings;
 mod decorators;
 mod hooks;
+mod marks;
 
 use super::body::{Body, first_effective, is_inert};
 use super::constant::Truth;
@@ -133,6 +134,15 @@ impl<'s, 't> Reader<'_, 's, 't> {
                     .map_or(Truth::Unknown, |condition| self.source.truth(condition));
                 self.open.push(at.branch(node, truth, true));
             }
+            "for_statement" => {
+                let field = |name| node.child_by_field_name(name);
+                let value =
+                    field("right").map(|value| Value::read(value, self.source, &self.aliases));
+                if let Some(left) = field("left") {
+                    self.targets(at, left, value.as_ref());
+                }
+                self.open.push(at);
+            }
             "except_clause" => self.open.push(Container { conditions: at.conditions + 1, ..at }),
             // Definitions may be nested in conditions.
             kind if kind.ends_with("_statement") || kind.ends_with("_clause") => {
@@ -143,28 +153,26 @@ impl<'s, 't> Reader<'_, 's, 't> {
         }
     }
 
-    /// Skips everything in a container.
-    fn skip(&mut self, at: Container<'t>) {
-        match at {
-            Container { dead: true, .. } => {}
-            Container { conditions: 0, .. } => self.found.skip(at.scope),
-            _ => self.found.condition(at.scope),
-        }
-    }
-
-    fn raises_skip(&self, node: Node<'_>) -> bool {
-        let Some(raised) = node.named_child(0) else { return false };
-        let raised = raised.child_by_field_name("function").unwrap_or(raised);
-        let name = self.source.node_text(raised);
-        matches!(last(name), "SkipTest" | "Skipped" | "SystemExit")
-            || name == "pytest.skip.Exception"
-    }
-
     /// An expression that is a statement of a module or a class.
     fn expression(&mut self, at: Container<'t>) {
-        let node = at.node;
+        let mut node = at.node;
+        while node.kind() == "parenthesized_expression"
+            && let Some(inner) = node.named_child(0)
+        {
+            node = inner;
+        }
+        let at = Container { node, ..at };
+        self.marks_by_call(at);
         match node.kind() {
             "call" => self.call(at),
+            "named_expression" => {
+                let field = |name| node.child_by_field_name(name);
+                let value =
+                    field("value").map(|value| Value::read(value, self.source, &self.aliases));
+                if let Some(name) = field("name") {
+                    self.targets(at, name, value.as_ref());
+                }
+            }
             "assignment" | "augmented_assignment" => {
                 // `a = b = None`: all get the last value.
                 let (mut lefts, mut right) = (Vec::new(), Some(node));
@@ -238,6 +246,12 @@ impl<'s, 't> Reader<'_, 's, 't> {
                     (true, Some(name)) => self.target(at, &[name], None),
                     _ => self.computed(at),
                 }
+            }
+            _ if callee.rsplit('.').nth(1) == Some("pytestmark") => {
+                let path: Vec<&str> = callee.split('.').map(str::trim).collect();
+                let added = node.child_by_field_name("arguments");
+                let added = added.map(|list| Value::read(list, self.source, &self.aliases));
+                self.target(at, &path[..path.len() - 1], added.as_ref());
             }
             _ if callee.starts_with("collect_ignore") => {
                 self.found.switches(hooks::ignored(at.node, self.source));
@@ -377,6 +391,14 @@ impl<'s, 't> Reader<'_, 's, 't> {
             // pytest does not collect a class that has one.
             "__init__" | "__new__" => self.bindings.constructor(at.scope),
             "run" | "debug" | "__call__" if at.collects && !calls_super() => self.skip(at),
+            "_callTestMethod" if at.collects && !calls_super() => {
+                let parameters = at.node.child_by_field_name("parameters");
+                let names = parameters.map(|list| identifiers(list, self.source));
+                let mut given = names.unwrap_or_default().into_iter().skip(1);
+                if !given.any(|name| mentions(body, &name, self.source)) {
+                    self.skip(at);
+                }
+            }
             _ if is_assertion_method(name) && at.collects => {
                 let checks = self.source.checks(body);
                 let raises = checks.effective > 0

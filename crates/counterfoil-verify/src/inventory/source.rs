@@ -20,6 +20,8 @@ pub(super) struct Source<'s> {
     pub(super) text: &'s [u8],
     /// Whether a runner collects tests from a file of this name.
     pub(super) is_collected: bool,
+    /// Whether the file is the `__init__.py` of a folder with tests: what it skips are the others.
+    pub(super) is_package_of_tests: bool,
     names: Names<'s>,
 }
 
@@ -27,7 +29,15 @@ impl<'s> Source<'s> {
     /// Reads the constants of a file.
     pub(super) fn read(language: Language, path: &Path, root: Node<'_>, text: &'s [u8]) -> Self {
         let is_collected = language.is_collected(path);
-        Self { language, text, is_collected, names: Names::of_file(root, text) }
+        let is_package_of_tests = path.file_name().is_some_and(|name| name == "__init__.py")
+            && path.iter().any(|part| part.to_string_lossy().contains("test"));
+        Self {
+            language,
+            text,
+            is_collected,
+            is_package_of_tests,
+            names: Names::of_file(root, text),
+        }
     }
 
     /// What a body checks.

@@ -5,6 +5,7 @@ use super::super::parse::{children, walk};
 use super::super::scope::ScopeId;
 use super::super::source::{Source, Switch};
 use super::decorators::Aliases;
+use super::marks::is_mark;
 use super::{Container, Reader, hooks, is_assertion_method, of_module, unquoted};
 use std::collections::HashSet;
 use tree_sitter::Node;
@@ -47,12 +48,16 @@ impl<'s, 't> Reader<'_, 's, 't> {
                         .child_by_field_name("value")
                         .map(|value| self.source.node_text(value))
                         .unwrap_or_default();
-                    if !matches!(object, "globals()" | "vars()" | "locals()") {
-                        continue;
-                    }
                     let key = target
                         .child_by_field_name("subscript")
                         .and_then(|key| unquoted(self.source.node_text(key)));
+                    if let Some(path) = changed_by_key(object, key) {
+                        self.target(at, &path, value);
+                        continue;
+                    }
+                    if !matches!(object, "globals()" | "vars()" | "locals()") {
+                        continue;
+                    }
                     match key {
                         Some(key) => self.target(at, &[key], value),
                         None => self.computed(Container { node: target, ..at }),
@@ -73,6 +78,7 @@ impl<'s, 't> Reader<'_, 's, 't> {
                 _ => None,
             };
             let Some(name) = name.map(|name| self.source.node_text(name)) else { continue };
+            self.bindings.import(name.split('.').next().unwrap_or(name));
             if hooks::is_deciding(name) && at.scope == ScopeId::FILE && !at.dead {
                 let what = format!("the hook `{name}` decides about tests");
                 self.found.switches([Switch::new(at.node, what)]);
@@ -94,26 +100,16 @@ impl<'s, 't> Reader<'_, 's, 't> {
         if at.dead {
             return;
         }
-        let text = value.map(|value| value.text(self.source)).unwrap_or_default();
         let has_skip = value.is_some_and(|value| value.has_skip);
-        let skips = match *name {
-            "pytestmark" => has_skip,
-            "__test__" => text == "False",
-            "__unittest_skip__" => text == "True",
-            "collect_ignore" | "collect_ignore_glob" => {
-                if let Some(value) = value {
-                    self.found.switches(hooks::ignored(value.node, self.source));
-                }
-                return;
+        if matches!(*name, "collect_ignore" | "collect_ignore_glob") {
+            if let Some(value) = value {
+                self.found.switches(hooks::ignored(value.node, self.source));
             }
-            _ => false,
-        };
-        if skips && owners.is_empty() {
-            return self.skip(at);
+            return;
         }
-        if matches!(*name, "pytestmark" | "__test__" | "__unittest_skip__") {
-            if skips {
-                self.bindings.off(at.scope, owners, at.conditions);
+        if is_mark(name) {
+            if let Some(value) = value {
+                self.mark(at, name, owners, value);
             }
             return;
         }
@@ -137,6 +133,18 @@ impl<'s, 't> Reader<'_, 's, 't> {
             self.found.switches([Switch::new(at.node, what)]);
             return;
         }
+        // `run = lambda self, result=None: result`.
+        let runs_nothing = matches!(*name, "run" | "debug" | "__call__" | "_callTestMethod")
+            && value.is_some_and(|value| {
+                value.node.kind() == "lambda" && !value.names.contains("super")
+            });
+        match owners {
+            [] if runs_nothing && at.collects && at.scope != ScopeId::FILE => self.skip(at),
+            [_, ..] if runs_nothing => {
+                self.bindings.off(at.scope, owners, at.conditions, None);
+            }
+            _ => {}
+        }
         // `test_a = retry(test_a)` keeps it.
         let keeps = value.is_some_and(|value| value.names.contains(name)) && !has_skip;
         if !keeps {
@@ -145,12 +153,25 @@ impl<'s, 't> Reader<'_, 's, 't> {
     }
 }
 
+/// The names that lead to what an assignment to an element of `object` changes: `pytestmark[0]`,
+/// `TestA.test_b.__dict__["name"]`.
+fn changed_by_key<'p>(object: &'p str, key: Option<&'p str>) -> Option<Vec<&'p str>> {
+    let object = of_module(object);
+    let names = |path: &'p str| path.split('.').map(str::trim);
+    if object.rsplit('.').next() == Some("pytestmark") {
+        return Some(names(object).collect());
+    }
+    let of_vars = || object.strip_prefix("vars(")?.strip_suffix(')');
+    let owner = object.strip_suffix(".__dict__").or_else(of_vars)?;
+    (!owner.is_empty()).then(|| names(owner).chain(key).collect()).filter(|_| key.is_some())
+}
+
 /// What is assigned.
 pub(super) struct Value<'s, 't> {
-    node: Node<'t>,
+    pub(super) node: Node<'t>,
     /// The names that it mentions.
     names: HashSet<&'s str>,
-    has_skip: bool,
+    pub(super) has_skip: bool,
 }
 
 impl<'s, 't> Value<'s, 't> {
@@ -164,11 +185,6 @@ impl<'s, 't> Value<'s, 't> {
             true
         });
         Self { node, names, has_skip: aliases.has_skip(node, source) }
-    }
-
-    /// The text, where it is short.
-    fn text(&self, source: &Source<'s>) -> &'s str {
-        if self.node.byte_range().len() > 100 { "" } else { source.node_text(self.node) }
     }
 
     /// Whether it is a function without an assertion, or nothing.

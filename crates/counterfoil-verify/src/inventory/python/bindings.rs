@@ -2,6 +2,7 @@
 //! fixtures skip.
 
 use super::super::scope::{ScopeId, TestCollector};
+use super::super::source::Switch;
 use std::collections::{HashMap, HashSet};
 
 /// What a name is bound to.
@@ -34,6 +35,8 @@ struct Change {
     name: Option<String>,
     at: usize,
     conditions: u32,
+    /// What is reported if the owner is not found.
+    switch: Option<Switch>,
 }
 
 /// All names of a file.
@@ -46,6 +49,7 @@ pub(super) struct Bindings {
     /// The fixtures that each test uses.
     used: Vec<(usize, Vec<String>)>,
     constructors: Vec<ScopeId>,
+    imported: HashSet<String>,
 }
 
 impl Bindings {
@@ -63,13 +67,37 @@ impl Bindings {
         conditions: u32,
     ) {
         let owners = owners.iter().map(|owner| (*owner).to_owned()).collect();
-        self.changes.push(Change { scope, owners, name: Some(name.to_owned()), at, conditions });
+        self.changes.push(Change {
+            scope,
+            owners,
+            name: Some(name.to_owned()),
+            at,
+            conditions,
+            switch: None,
+        });
     }
 
-    /// Records that a test or class is switched off by an attribute.
-    pub(super) fn off(&mut self, scope: ScopeId, owners: &[&str], conditions: u32) {
+    /// Records that a test or class is switched off by an attribute. If it is neither, `switch` is
+    /// reported.
+    pub(super) fn off(
+        &mut self,
+        scope: ScopeId,
+        owners: &[&str],
+        conditions: u32,
+        switch: Option<Switch>,
+    ) {
         let owners = owners.iter().map(|owner| (*owner).to_owned()).collect();
-        self.changes.push(Change { scope, owners, name: None, at: usize::MAX, conditions });
+        let (name, at) = (None, usize::MAX);
+        self.changes.push(Change { scope, owners, name, at, conditions, switch });
+    }
+
+    /// Records that a name is imported.
+    pub(super) fn import(&mut self, name: &str) {
+        self.imported.insert(name.to_owned());
+    }
+
+    pub(super) fn is_imported(&self, name: &str) -> bool {
+        self.imported.contains(name)
     }
 
     pub(super) fn skipping_fixture(&mut self, name: &str) {
@@ -101,6 +129,12 @@ impl Bindings {
                 _ => None,
             })
             .collect();
+        let bound: HashSet<(usize, &str)> = self
+            .bound
+            .iter()
+            .filter(|binding| binding.bound != Bound::Other)
+            .map(|binding| (binding.scope.index(), binding.name.as_str()))
+            .collect();
         let mut others = Vec::new();
         for change in &self.changes {
             let (mut scope, mut owners) = (change.scope, change.owners.as_slice());
@@ -116,6 +150,8 @@ impl Bindings {
                     true
                 })
             });
+            let is_found = known && name.is_some_and(|name| bound.contains(&(scope.index(), name)));
+            found.switches(change.switch.clone().filter(|_| !is_found));
             if let Some(name) = name.filter(|_| known) {
                 others.push(Binding {
                     scope,
@@ -137,7 +173,7 @@ impl Bindings {
         for scope in self.constructors.iter().filter(|scope| plain.contains(scope)) {
             found.skip(*scope);
         }
-        drop(classes);
+        drop((classes, bound));
         self.bound.append(&mut others);
         self.mark_replaced(found);
     }

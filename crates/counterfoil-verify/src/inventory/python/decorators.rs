@@ -4,6 +4,7 @@ use super::super::constant::Truth;
 use super::super::parse::{children, walk};
 use super::super::source::Source;
 use super::last;
+use super::marks::is_mark_of_unittest;
 use std::collections::HashSet;
 use tree_sitter::Node;
 
@@ -57,6 +58,16 @@ impl<'s> Aliases<'s> {
         is_skip_mark(name) || self.0.contains(name)
     }
 
+    /// Whether what is called applies a skip to its argument: `unittest.expectedFailure`,
+    /// `pytest.mark.skip(reason="…")`.
+    pub(super) fn is_applied(&self, callee: Node<'_>, source: &Source<'_>) -> bool {
+        let Some(inner) = callee.child_by_field_name("function") else {
+            return self.is_skip(source.last_name(callee));
+        };
+        let name = source.last_name(inner);
+        self.is_skip(name) && applies(callee, name, source)
+    }
+
     /// Whether an expression has a mark that skips and whose condition may hold.
     pub(super) fn has_skip(&self, node: Node<'_>, source: &Source<'_>) -> bool {
         let (mut skip, mut fuel) = (false, MAX_NODES);
@@ -101,6 +112,7 @@ fn drops_its_argument(function: Node<'_>, source: &Source<'_>) -> bool {
 /// Whether a mark with this name skips.
 pub(super) fn is_skip_mark(name: &str) -> bool {
     matches!(name, "xfail" | "expectedFailure" | "SkipTest")
+        || is_mark_of_unittest(name)
         || name.to_ascii_lowercase().starts_with("skip")
 }
 

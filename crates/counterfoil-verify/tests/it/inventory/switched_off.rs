@@ -81,6 +81,11 @@ fn python() {
 }
 
 #[test]
+fn python_marks() {
+    check(include_str!("switched_off/python_marks.txt"));
+}
+
+#[test]
 fn javascript() {
     check(include_str!("switched_off/javascript.txt"));
 }
