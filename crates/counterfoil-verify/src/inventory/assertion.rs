@@ -2,9 +2,12 @@
 
 mod constants;
 mod contexts;
+mod guards;
 mod handlers;
+mod unwinding;
 
 pub(super) use contexts::{Contexts, is_function, property};
+pub(super) use guards::{Handling, guards};
 
 use super::constant::{Conditions, Truth};
 use super::parse::{Language, arguments_of, is_comment, node_bytes, node_text};

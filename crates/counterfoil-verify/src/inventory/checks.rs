@@ -4,10 +4,10 @@
 //! Read without running anything, so an assertion counts as effective unless it is plain that it is
 //! not. The cost is linear: every look into a part of the code is bounded.
 
-use super::assertion::{Contexts, Kind, Reader};
+use super::assertion::{Contexts, Handling, Kind, Reader};
 use super::constant::{Conditions, Names, Truth};
 use super::parse::{Language, children, is_comment, node_bytes};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use tree_sitter::Node;
 
 /// The maximum depth at which a statement is examined for a return.
@@ -54,6 +54,8 @@ struct Place {
     swallowed: bool,
     /// A failed assertion is expected here.
     expected: bool,
+    /// What asserts here stands for the assertions in its block.
+    uncounted: bool,
     /// Under a condition or in a nested function.
     conditional: bool,
     /// In a nested function.
@@ -89,8 +91,10 @@ pub(super) fn read<'s>(
     let names = [&own, file];
     let conditions = Conditions { text, names: &names };
     let reader = Reader { language, text, conditions: &conditions, contexts };
+    let handed_over = reader.handed_over(body);
     let mut walker = Walker {
         reader,
+        handed_over,
         own: &own,
         checks: Checks::default(),
         open: Vec::new(),
@@ -105,6 +109,8 @@ pub(super) fn read<'s>(
 
 struct Walker<'a, 's, 't> {
     reader: Reader<'a, 's>,
+    /// What becomes of the failures of functions that are handed over by name.
+    handed_over: HashMap<&'s [u8], Handling>,
     own: &'a Names<'s>,
     checks: Checks,
     open: Vec<(Node<'t>, Place)>,
@@ -118,7 +124,10 @@ impl<'t> Walker<'_, '_, 't> {
             return;
         }
         let decorated = std::mem::take(&mut place.decorated);
-        if let Some(kind) = self.reader.assertion(node) {
+        let stands_for_others = self.hand_over(node, &mut place) || place.uncounted;
+        if stands_for_others {
+            self.expectations.extend(self.reader.expectation(node).map(|(call, _)| call));
+        } else if let Some(kind) = self.reader.assertion(node) {
             self.count(kind, place, node);
         } else if let Some((call, kind)) = self.reader.expectation(node)
             && self.expectations.insert(call)
@@ -186,12 +195,10 @@ impl<'t> Walker<'_, '_, 't> {
                 let mut inside = place;
                 inside.swallowed |= swallows;
                 inside.expected |= expects;
-                let is_inverted = expects
-                    && node.child_by_field_name("body").is_some_and(|body| {
-                        children(body).iter().any(|child| child.kind() == "assert_statement")
-                    });
                 // `with raises(AssertionError): assert …` holds where the assertion does not.
-                let around = Place { swallowed: place.swallowed || is_inverted, ..place };
+                let body = node.child_by_field_name("body").filter(|_| expects);
+                let is_inverted = body.is_some_and(|body| self.reader.has_assertion(body));
+                let around = Place { uncounted: is_inverted, ..place };
                 self.fields(node, |field| if field == Some("body") { inside } else { around });
             }
             "function_definition"
@@ -235,8 +242,45 @@ impl<'t> Walker<'_, '_, 't> {
         }
     }
 
+    /// Reads what becomes of failures in code that is handed over: the code of a function with a
+    /// name, or that in the arguments of a call. Returns whether the node only asserts that
+    /// assertions fail.
+    fn hand_over(&mut self, node: Node<'t>, place: &mut Place) -> bool {
+        let mut stands_for_others = false;
+        let handling = match node.kind() {
+            "function_definition" | "function_declaration" | "variable_declarator" => {
+                let name = node.child_by_field_name("name");
+                let name = name.map(|name| node_bytes(name, self.reader.text));
+                name.and_then(|name| self.handed_over.get(name)).copied()
+            }
+            "macro_invocation" => {
+                stands_for_others = self.reader.asserts_failure(node, &self.handed_over);
+                None
+            }
+            "assignment" => {
+                place.uncounted |= self.reader.expects_later(node);
+                None
+            }
+            "if_expression" | "match_expression" => {
+                self.reader.discards_in_condition(node).then_some(Handling::Discarded)
+            }
+            _ => {
+                let handling = self.reader.handles(node, &self.handed_over);
+                stands_for_others = handling == Some(Handling::Expected);
+                if stands_for_others && self.reader.is_given_assertion(node) {
+                    self.checks.disarmed = self.checks.disarmed.saturating_add(1);
+                }
+                handling
+            }
+        };
+        place.expected |= handling == Some(Handling::Expected);
+        place.swallowed |= handling == Some(Handling::Discarded);
+        stands_for_others
+    }
+
     fn count(&mut self, kind: Kind, place: Place, node: Node<'_>) {
-        let swallowed = place.swallowed || (place.expected && node.kind() == "assert_statement");
+        let is_inverted = || node.kind() == "assert_statement" || self.reader.is_about_code(node);
+        let swallowed = place.swallowed || (place.expected && is_inverted());
         let number = match kind {
             _ if place.dead || swallowed => &mut self.checks.disarmed,
             Kind::Disarmed => &mut self.checks.disarmed,

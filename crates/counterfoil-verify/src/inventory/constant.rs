@@ -2,8 +2,10 @@
 //! comparisons with the platform that this program runs on. One reader for all grammars, since their
 //! expressions have the same shape. Every evaluation reads a bounded number of nodes.
 
+mod roles;
 mod values;
 
+pub(super) use roles::{Role, is_failure};
 pub(super) use values::Value;
 
 use super::parse::{children, is_comment, node_bytes, node_text, walk};
@@ -24,6 +26,8 @@ pub(super) struct Names<'s> {
     pub(super) occurrences: HashMap<&'s [u8], u32>,
     /// How often each name is bound.
     bound: HashMap<&'s [u8], u32>,
+    /// The names by which failures are caught.
+    pub(super) roles: HashMap<&'s [u8], Role>,
 }
 
 impl<'s> Names<'s> {
@@ -42,6 +46,8 @@ impl<'s> Names<'s> {
                 let entry = bound.entry(node_bytes(name, text)).or_default();
                 entry.0 += 1;
                 entry.1 = value.and_then(|value| scalar(value, text));
+                let role = value.and_then(|value| Role::of(value, text));
+                names.roles.extend(role.map(|role| (node_bytes(name, text), role)));
             }
             true
         });
@@ -69,8 +75,19 @@ impl<'s> Names<'s> {
                 let Some((name, value)) = binding(node) else { continue };
                 let name = node_bytes(name, text);
                 *times.entry(name).or_default() += 1;
+                let role = value.and_then(|value| Role::of(value, text));
+                names.roles.extend(role.map(|role| (name, role)));
                 if let Some(value) = value.and_then(|value| scalar(value, text)) {
                     names.constants.insert(name, Some(value));
+                }
+            }
+            if child.kind() == "import_from_statement" {
+                for import in children(child) {
+                    let field =
+                        |name| import.child_by_field_name(name).map(|node| node_bytes(node, text));
+                    if field("name") == Some(b"suppress".as_slice()) {
+                        names.roles.extend(field("alias").map(|alias| (alias, Role::Suppress)));
+                    }
                 }
             }
         }

@@ -281,6 +281,7 @@ impl<'s, 't> Reader<'_, 's, 't> {
         let first = first_effective(statements, |statement| is_inert_statement(statement, text));
         let mut checks = body.map(|body| self.source.checks(body)).unwrap_or_default();
         checks.conditional_skips = checks.conditional_skips.saturating_add(at.conditions);
+        checks.escapes |= decorators.discards;
         let skipped = decorators.skipped
             || at.dead
             || checks.skips

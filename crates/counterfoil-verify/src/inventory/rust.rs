@@ -246,6 +246,7 @@ impl Attributes {
                 for part in parts.iter().skip(1) {
                     let (name, rest) = split(part);
                     self.skipped |= name == "ignore" && may_hold;
+                    self.should_panic |= name == "should_panic" && may_hold;
                     self.skipped |=
                         name == "cfg" && may_hold && holds(rest, MAX_DEPTH) == Some(Holds::Never);
                     self.test |= is_test_word(name);

@@ -1,8 +1,8 @@
 //! A parsed file, as the readers of the languages see it.
 
-use super::assertion::Contexts;
+use super::assertion::{self, Contexts};
 use super::checks::{self, Checks};
-use super::constant::{Conditions, Names, Truth};
+use super::constant::{Conditions, Names, Role, Truth};
 use super::parse::{Language, line_number, node_bytes, node_text};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,13 +31,15 @@ impl<'s> Source<'s> {
         let is_collected = language.is_collected(path);
         let is_package_of_tests = path.file_name().is_some_and(|name| name == "__init__.py")
             && path.iter().any(|part| part.to_string_lossy().contains("test"));
-        Self {
-            language,
-            text,
-            is_collected,
-            is_package_of_tests,
-            names: Names::of_file(root, text),
-        }
+        let mut names = Names::of_file(root, text);
+        let guards = assertion::guards(language, root, text, &names);
+        names.roles.extend(guards.into_iter().map(|name| (name, Role::Guard)));
+        Self { language, text, is_collected, is_package_of_tests, names }
+    }
+
+    /// Whether a function of the file discards the failures of what it runs.
+    pub(super) fn is_guard(&self, name: &str) -> bool {
+        self.names.roles.get(name.as_bytes()) == Some(&Role::Guard)
     }
 
     /// What a body checks.

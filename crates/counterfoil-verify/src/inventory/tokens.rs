@@ -4,6 +4,7 @@ use super::assertion::Kind;
 use super::checks::Checks;
 use super::constant::Value;
 use super::parse::{children, is_comment, node_bytes, node_text, walk};
+use memchr::memmem;
 use tree_sitter::Node;
 
 /// The maximum number of tokens of a condition that is examined.
@@ -11,6 +12,9 @@ const MAX_TOKENS: usize = 200;
 
 /// The maximum depth of a condition.
 const MAX_DEPTH: usize = 16;
+
+/// The maximum length of code that is searched for a panic that is caught.
+const MAX_LENGTH: usize = 5_000;
 
 /// Whether the assertion of a macro can fail.
 pub(super) fn assertion(node: Node<'_>, name: &str, text: &[u8]) -> Kind {
@@ -31,6 +35,9 @@ fn in_brackets(tree: Node<'_>, name: &str, text: &[u8]) -> Kind {
     match plain {
         "assert" => {
             let Some(condition) = parts.first() else { return Kind::Effective };
+            if expects_panic(tree, text) {
+                return Kind::Disarmed;
+            }
             let known = truth(condition, text, MAX_DEPTH);
             if constant(condition) {
                 return Kind::on_constants(known);
@@ -57,6 +64,13 @@ fn in_brackets(tree: Node<'_>, name: &str, text: &[u8]) -> Kind {
         },
         _ => Kind::Effective,
     }
+}
+
+/// Whether an assertion says that code with an assertion panics.
+fn expects_panic(tree: Node<'_>, text: &[u8]) -> bool {
+    let raw = node_bytes(tree, text);
+    let has = |word: &[u8]| memmem::find(raw, word).is_some();
+    raw.len() < MAX_LENGTH && has(b"catch_unwind") && has(b".is_err()") && has(b"assert")
 }
 
 /// What a test in the tokens of a macro asserts about constants.

@@ -1,7 +1,10 @@
 //! Code that catches a failed assertion: whether it fails the test, keeps the error, or swallows it.
 
-use super::super::parse::{Language, children, is_comment, node_bytes, node_text, walk};
-use super::{Kind, MAX_CHAIN, Reader};
+use super::super::constant::{Role, is_failure};
+use super::super::parse::{
+    Language, arguments_of, children, is_comment, node_bytes, node_text, walk,
+};
+use super::{Kind, MAX_CHAIN, Reader, is_function};
 use tree_sitter::Node;
 
 /// The maximum number of nodes that are read to find out whether a handler fails the test.
@@ -39,23 +42,23 @@ impl Reader<'_, '_> {
         all || !named
     }
 
-    fn names_assertion_error(&self, node: Node<'_>) -> bool {
+    pub(super) fn names_assertion_error(&self, node: Node<'_>) -> bool {
         let (mut found, mut fuel) = (false, MAX_NODES);
         walk(node, |node| {
             fuel = fuel.saturating_sub(1);
             found = found
-                || (node.child_count() == 0
-                    && matches!(
-                        node_text(node, self.text),
-                        "AssertionError" | "Exception" | "BaseException" | "failureException"
-                    ));
+                || (node.child_count() == 0 && {
+                    let name = node_text(node, self.text);
+                    is_failure(name)
+                        || (node.kind() == "identifier" && self.role(name) == Some(Role::Failures))
+                });
             !found && fuel > 0
         });
         found
     }
 
     /// Whether a handler fails the test, or keeps what it caught for something that reads it.
-    fn fails(&self, handler: Node<'_>) -> bool {
+    pub(super) fn fails(&self, handler: Node<'_>) -> bool {
         let (mut fails, mut fuel) = (false, MAX_NODES);
         walk(handler, |node| {
             fuel = fuel.saturating_sub(1);
@@ -113,23 +116,28 @@ impl Reader<'_, '_> {
 
     /// What the contexts of a `with` statement do: swallow a failed assertion, or expect one.
     pub(in super::super) fn contexts(&self, node: Node<'_>) -> (bool, bool) {
-        let (mut swallows, mut expects) = (false, false);
+        let mut contexts = Vec::new();
         for clause in children(node).into_iter().filter(|child| child.kind() == "with_clause") {
             for item in children(clause).into_iter().filter(|child| child.kind() == "with_item") {
-                let Some(mut call) = item.child_by_field_name("value") else { continue };
-                if call.kind() == "as_pattern" {
-                    call = call.named_child(0).unwrap_or(call);
-                }
-                let Some(callee) = call.child_by_field_name("function") else { continue };
-                let Some(arguments) = call.child_by_field_name("arguments") else { continue };
-                match self.last_name(callee) {
-                    "suppress" => swallows |= self.names_assertion_error(arguments),
-                    "raises" | "assertRaises" | "assertRaisesRegex" => {
-                        expects |= self.names_assertion_error(arguments);
-                    }
-                    _ => {}
-                }
+                let Some(value) = item.child_by_field_name("value") else { continue };
+                let is_named = value.kind() == "as_pattern";
+                contexts.push(value.named_child(0).filter(|_| is_named).unwrap_or(value));
             }
+        }
+        // `stack.enter_context(suppress(AssertionError))`.
+        for statement in node.child_by_field_name("body").map(children).unwrap_or_default() {
+            let Some(call) = statement.named_child(0).filter(|call| call.kind() == "call") else {
+                continue;
+            };
+            let callee = call.child_by_field_name("function");
+            if callee.is_some_and(|callee| self.last_name(callee) == "enter_context") {
+                contexts.extend(arguments_of(call).first());
+            }
+        }
+        let (mut swallows, mut expects) = (false, false);
+        for role in contexts.into_iter().filter_map(|context| self.context(context)) {
+            swallows |= role == Role::Discards;
+            expects |= role == Role::Expects;
         }
         (swallows, expects)
     }
@@ -139,22 +147,35 @@ impl Reader<'_, '_> {
     pub(in super::super) fn is_discarded_failure(&self, node: Node<'_>) -> bool {
         match (self.language, node.kind()) {
             (Language::Rust, "expression_statement" | "let_declaration") => {
-                let ignored = match node.child_by_field_name("pattern") {
-                    Some(pattern) => node_text(pattern, self.text).starts_with('_'),
-                    None => true,
-                };
-                ignored && self.outer_calls(node)
+                self.outer_calls(node)
+                    && node.child_by_field_name("pattern").is_none_or(|pattern| {
+                        let name = node_text(pattern, self.text);
+                        let is_name = pattern.kind() == "identifier";
+                        name.starts_with('_') || (is_name && self.is_kept_in_vain(node, name))
+                    })
             }
             (Language::JavaScript | Language::TypeScript | Language::Tsx, "call_expression") => {
                 let Some(callee) = node.child_by_field_name("function") else { return false };
-                callee.kind() == "member_expression"
-                    && self.last_name(callee) == "catch"
-                    && node.child_by_field_name("arguments").is_some_and(|handler| {
-                        handler.named_child(0).is_some_and(|handler| {
-                            matches!(handler.kind(), "arrow_function" | "function_expression")
-                                && !self.fails(handler)
-                        })
-                    })
+                let arguments = arguments_of(node);
+                let handler = match (self.last_name(callee), arguments.as_slice()) {
+                    _ if callee.kind() != "member_expression" => None,
+                    ("catch", [handler, ..]) => Some(*handler),
+                    ("then", [first, handler, ..]) if !is_function(*first) => Some(*handler),
+                    _ => None,
+                };
+                handler.is_some_and(|handler| is_function(handler) && !self.fails(handler))
+            }
+            // What became of the promises is not read.
+            (
+                Language::JavaScript | Language::TypeScript | Language::Tsx,
+                "expression_statement" | "return_statement",
+            ) => {
+                let mut call = node.named_child(0);
+                if let Some(inner) = call.filter(|inner| inner.kind() == "await_expression") {
+                    call = inner.named_child(0);
+                }
+                call.and_then(|call| call.child_by_field_name("function"))
+                    .is_some_and(|callee| self.last_name(callee) == "allSettled")
             }
             _ => false,
         }

@@ -140,6 +140,8 @@ fn applies(call: Node<'_>, name: &str, source: &Source<'_>) -> bool {
 #[derive(Default)]
 pub(super) struct Decorators {
     pub(super) skipped: bool,
+    /// Whether its failures are discarded.
+    pub(super) discards: bool,
     /// Whether it is no test: a fixture or a property.
     pub(super) fixture: bool,
     pub(super) autouse: bool,
@@ -161,6 +163,7 @@ impl Decorators {
             let name = last(source.node_text(callee));
             decorators.skipped |= aliases.is_skip(name)
                 && (expression.kind() != "call" || applies(expression, name, source));
+            decorators.discards |= source.is_guard(name);
             decorators.fixture |= matches!(name, "fixture" | "property" | "cached_property");
             decorators.autouse |= name == "fixture" && has_true(expression, "autouse", source);
             match name {

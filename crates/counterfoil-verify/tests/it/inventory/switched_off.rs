@@ -86,6 +86,13 @@ fn python_marks() {
 }
 
 #[test]
+fn wrapped() {
+    check(include_str!("switched_off/wrapped_python.txt"));
+    check(include_str!("switched_off/wrapped_javascript.txt"));
+    check(include_str!("switched_off/wrapped_rust.txt"));
+}
+
+#[test]
 fn javascript() {
     check(include_str!("switched_off/javascript.txt"));
 }
