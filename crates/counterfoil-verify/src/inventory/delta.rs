@@ -1,6 +1,7 @@
 //! Compares tests before and after a step: added, removed, skipped, emptied, moved and renamed
 //! tests.
 
+mod collected;
 mod pairing;
 mod switches;
 
@@ -41,6 +42,7 @@ pub fn compare<'a, B: AsRef<[u8]>>(
             comparison.created.insert(path.to_owned());
         }
         let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        comparison.declare(path, after);
         if selection::is_settings_file(path) {
             comparison.settings(path, before, after, deadline);
         }
@@ -68,6 +70,8 @@ struct Comparison {
     added: Vec<LocatedTest>,
     deleted: HashSet<PathBuf>,
     created: HashSet<PathBuf>,
+    /// The modules and files of Rust that changed files declare.
+    declared: HashSet<String>,
     /// The switches of each folder.
     switches: BTreeMap<PathBuf, Switches>,
     /// The modules that a Rust file no longer has.
@@ -202,6 +206,7 @@ impl Comparison {
     }
 
     fn finish(mut self) -> TestDelta {
+        self.sort_added();
         self.pair_by_key(
             |test| Some((test.name.clone(), test.body.digest)),
             |delta| &mut delta.moved,

@@ -5,6 +5,7 @@ use super::super::Test;
 use super::super::body::Body;
 use super::super::changes::{TestDelta, TestPair};
 use super::super::parse::Language;
+use super::collected::{Collected, by_name};
 use super::{Comparison, LocatedTest};
 use counterfoil_contract::text::display_path;
 use std::collections::{HashMap, VecDeque};
@@ -132,10 +133,9 @@ impl Comparison {
     /// Notes a test that was moved to a file in which no runner looks for tests. Returns whether it
     /// was.
     fn note_uncollected(&mut self, from: &LocatedTest, to: &LocatedTest) -> bool {
-        let collected = |file: &Path| {
-            Language::from_path(file).is_some_and(|language| language.is_collected(file))
-        };
-        let is_lost = from.file != to.file && collected(&from.file) && !collected(&to.file);
+        let before = Language::from_path(&from.file)
+            .map_or(Collected::Never, |language| by_name(language, &from.file));
+        let is_lost = from.file != to.file && before.is_lost_in(self.collected(&to.file));
         if is_lost {
             let (from, to) = (display_path(&from.file), display_path(&to.file));
             let note = format!(

@@ -93,6 +93,11 @@ fn wrapped() {
 }
 
 #[test]
+fn moved() {
+    check(include_str!("switched_off/moved.txt"));
+}
+
+#[test]
 fn javascript() {
     check(include_str!("switched_off/javascript.txt"));
 }
