@@ -12,6 +12,7 @@ mod changes;
 mod checks;
 mod constant;
 mod delta;
+mod doctests;
 mod go;
 mod javascript;
 pub(crate) mod parse;

@@ -8,7 +8,7 @@ mod switches;
 use super::body::Body;
 use super::changes::{IneffectiveTest, SelectionChange, TestDelta, TestName, WeakenedTest};
 use super::parse::{Deadline, Language, ParseFailure};
-use super::{Inventory, Test, TestState, read, selection};
+use super::{Inventory, Test, TestState, doctests, read, selection};
 use counterfoil_contract::text::{display_path, escape_control, join_limited, pluralize};
 use memchr::memmem;
 use pairing::pair;
@@ -43,6 +43,7 @@ pub fn compare<'a, B: AsRef<[u8]>>(
         }
         let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
         comparison.declare(path, after);
+        comparison.examples(path, before, after);
         if selection::is_settings_file(path) {
             comparison.settings(path, before, after, deadline);
         }
@@ -142,6 +143,14 @@ impl Comparison {
             self.delta.notes.push(format!(
                 "{file}:{line}: syntax error; the state of these tests is unknown: {names}"
             ));
+        }
+    }
+
+    /// Reports examples of the documentation that are no longer executed.
+    fn examples(&mut self, path: &Path, before: &[u8], after: &[u8]) {
+        for line in doctests::switched_off(path, before, after) {
+            let what = "an example of the documentation is no longer executed".to_owned();
+            self.delta.selection.push(SelectionChange { file: path.to_owned(), line, what });
         }
     }
 

@@ -98,6 +98,11 @@ fn moved() {
 }
 
 #[test]
+fn examples() {
+    check(include_str!("switched_off/examples.txt"));
+}
+
+#[test]
 fn javascript() {
     check(include_str!("switched_off/javascript.txt"));
 }
