@@ -14,6 +14,7 @@ mod constant;
 mod delta;
 mod doctests;
 mod go;
+mod helpers;
 mod javascript;
 pub(crate) mod parse;
 mod python;
@@ -107,6 +108,8 @@ struct Inventory {
     switches: Vec<Switch>,
     /// The modules of a Rust file that are in other files, with their lines.
     modules: Vec<(String, u32)>,
+    /// The functions with assertions that nothing in the file calls, with their lines.
+    idle: Vec<(String, u32)>,
 }
 
 fn read(path: &Path, text: &[u8], deadline: Deadline) -> Result<Inventory, ParseFailure> {
@@ -129,5 +132,6 @@ fn read(path: &Path, text: &[u8], deadline: Deadline) -> Result<Inventory, Parse
     let broken = parse::first_error(root);
     let comments = if broken.is_some() { parse::comments(root) } else { Vec::new() };
     let scope::Found { tests, only, switches, modules } = found.finish();
-    Ok(Inventory { tests, broken, comments, only, switches, modules })
+    let idle = if tests.is_empty() { Vec::new() } else { helpers::idle(root, &source) };
+    Ok(Inventory { tests, broken, comments, only, switches, modules, idle })
 }

@@ -103,7 +103,7 @@ impl Comparison {
             let what = "`only` may exclude the tests of other files".to_owned();
             self.delta.selection.push(SelectionChange { file: path.to_owned(), line, what });
         }
-        let Inventory { tests, broken, comments, switches, modules, .. } = new;
+        let Inventory { tests, broken, comments, switches, modules, idle, .. } = new;
         self.compare_switches(path, old.switches, switches);
         for (name, line) in old.modules {
             if !modules.iter().any(|(other, _)| *other == name)
@@ -114,9 +114,11 @@ impl Comparison {
         }
         let located = |test: Test| LocatedTest { file: path.to_owned(), test };
         let (mut unclear, mut looked) = (Vec::new(), 0);
+        let mut is_less = false;
         for (before, now) in pair(old.tests, tests) {
             match (before, now) {
                 (Some(before), Some(now)) => {
+                    is_less |= now.body.checks.effective < before.body.checks.effective;
                     self.compare_states(&before, &located(now));
                 }
                 (Some(before), None) if broken.is_some() => {
@@ -133,6 +135,12 @@ impl Comparison {
                 (None, Some(now)) => self.added.push(located(now)),
                 (None, None) => {}
             }
+        }
+        // Where a test has lost assertions, they may be there.
+        let was_idle = |name: &str| old.idle.iter().any(|(other, _)| other == name);
+        for (name, line) in idle.into_iter().filter(|(name, _)| is_less && !was_idle(name)) {
+            let what = format!("nothing calls `{name}`, which has assertions");
+            self.delta.selection.push(SelectionChange { file: path.to_owned(), line, what });
         }
         if let Some(line) = broken
             && !unclear.is_empty()

@@ -103,6 +103,11 @@ fn examples() {
 }
 
 #[test]
+fn helpers() {
+    check(include_str!("switched_off/helpers.txt"));
+}
+
+#[test]
 fn javascript() {
     check(include_str!("switched_off/javascript.txt"));
 }
