@@ -104,7 +104,8 @@ pub(super) fn by_name(language: Language, file: &Path) -> Collected {
         Language::Rust => rust(name, folders),
         Language::Python => {
             let is_skipped = |folder: &&str| {
-                folder.starts_with('.') || folder.ends_with(".egg") || NOT_SEARCHED.contains(folder)
+                let is_egg = Path::new(folder).extension().is_some_and(|it| it == "egg");
+                folder.starts_with('.') || is_egg || NOT_SEARCHED.contains(folder)
             };
             let is_source = file.extension().is_some_and(|extension| extension == "py");
             if is_source && language.is_collected(file) && !folders.iter().any(is_skipped) {
