@@ -257,11 +257,22 @@ NAMED = {
 }  # fmt: skip
 
 
+def in_order(nodes):
+    """The nodes of an accessibility tree as they are read, and not level by level."""
+    by_id = {node["nodeId"]: node for node in nodes}
+    ordered, stack = [], nodes[:1]
+    while stack:
+        node = stack.pop()
+        ordered.append(node)
+        stack.extend(by_id[child] for child in reversed(node.get("childIds", [])) if child in by_id)
+    return ordered
+
+
 def accessibility_faults(page):
     """What is wrong in what the browser tells a screen reader: everything that can be used or that is a picture has a name,
     headings are in order, the page has a title, a language and one main part, and nothing needs scrolling to the side."""
     session = page.context.new_cdp_session(page)
-    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    nodes = in_order(session.send("Accessibility.getFullAXTree")["nodes"])
     session.detach()
     faults, levels, mains = [], [], 0
     for node in nodes:

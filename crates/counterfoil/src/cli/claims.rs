@@ -92,8 +92,10 @@ const VERIFY_HELP: &str = "\
 Exit codes:
   0    no claim failed
   1    the text has no valid result
-  2    usage error: an unknown contract or repository, or a base that the clone does not have
-  3    a claim failed; with --strict also: work is unfinished, or that is not known of a file
+  2    usage error: an unknown contract or repository, or a base that the clone
+       does not have
+  3    a claim failed; with --strict also: work is unfinished, or that is not
+       known of a file
   130  stopped by a signal
 
 A claim that the contract requires (policy: require) must be verified, if the result makes it. Of the others, every refuted \
@@ -111,10 +113,12 @@ declare a claim of kind count with figure tests-removed, and require it; --stric
 Examples:
   # Before the agent works, remember the commit; afterwards, verify its answer.
   base=$(git rev-parse HEAD)
-  counterfoil verify answer.txt --contract execution-loop/implementer --base \"$base\"
+  counterfoil verify answer.txt --contract execution-loop/implementer \\
+    --base \"$base\"
 
   # In a pull request: annotations on GitHub, and no unfinished work.
-  counterfoil verify answer.txt --contract execution-loop/implementer --strict --format github \\
+  counterfoil verify answer.txt --contract execution-loop/implementer \\
+    --strict --format github \\
     --base \"$(git merge-base origin/main HEAD)\"
 
   # Run the tests, and require the claim about them.
