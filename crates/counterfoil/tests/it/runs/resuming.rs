@@ -79,7 +79,7 @@ fn an_interrupted_run_can_be_cancelled_and_not_resumed() {
     let receipt = project.run_json(&["receipt", "last", "--format", "json"]);
     assert_eq!(&receipt.report["interrupted"], interrupted);
     assert_eq!(receipt.report["reason"], "interrupted, and then cancelled by kim");
-    let page = project.snapshot(&["show", "last"]);
+    let page = project.run(&["show", "last"]).stdout;
     for text in [
         "taken up to be cancelled",
         "interrupted: the process that drove the run ended",
