@@ -33,7 +33,7 @@ pub use weeks::{Trend, Week, Weeks, week_of};
 
 use crate::visits::{Visit, Visits};
 use counterfoil_agents::spec::AgentSpec;
-use counterfoil_contract::claim::{ClaimReport, Verdict};
+use counterfoil_contract::claim::{ClaimKind, ClaimReport, Verdict};
 use counterfoil_flow::{AssignedAgent, AttemptOutcome, ChangedFiles, Event};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -92,10 +92,19 @@ impl Entry {
         Visit::new(self.visit, self.attempt)
     }
 
-    /// The field that makes the claim; its name if no field does.
+    /// The field that makes the claim. A claim that no field makes has its name in parentheses,
+    /// because a field may be named like it.
     pub fn field(&self) -> &str {
-        let ClaimReport { claim, field, .. } = &self.claim;
-        if field.is_empty() { claim } else { field }
+        if !self.claim.is_own() {
+            return &self.claim.field;
+        }
+        match self.claim.kind {
+            ClaimKind::Protected => "(protected)",
+            ClaimKind::TestsKept => "(tests)",
+            ClaimKind::Complete => "(complete)",
+            // Journals of older versions have no fields.
+            _ => &self.claim.claim,
+        }
     }
 }
 
@@ -338,14 +347,14 @@ impl Ledger {
         for (index, recorded) in self.recorded.iter().enumerate() {
             let Some(work) = self.attempts.get(recorded.attempt) else { continue };
             let since = self.outdated(recorded, work);
-            let name = recorded.claim.claim.as_str();
+            let id = recorded.claim.id();
             let last_reply = final_replies
                 .get(&work.place())
                 .filter(|last| **last > (recorded.attempt, recorded.reply));
-            let last_verdict = |reply: &(usize, u32)| verdicts.get(&(*reply, name)).copied();
+            let last_verdict = |reply: &(usize, u32)| verdicts.get(&(*reply, id)).copied();
             let is_refuted = recorded.claim.verdict == Verdict::Refuted;
             // Only to say something that cannot be checked does not replace what was refuted.
-            let evaded = last_refuted.get(&(work.place(), name)) == Some(&index)
+            let evaded = last_refuted.get(&(work.place(), id)) == Some(&index)
                 && last_reply.and_then(last_verdict) == Some(Verdict::Unverifiable);
             let superseded = !evaded && counted.get(&index) != Some(&None);
             let corrected = is_refuted

@@ -52,7 +52,7 @@ pub fn trouble_among<'a>(
     // The same claim is unverifiable for the same reason in every visit.
     let mut named = BTreeSet::new();
     let unverifiable = counted(Verdict::Unverifiable)
-        .filter(|entry| named.insert((&entry.path, &entry.claim.claim, &entry.claim.reason)));
+        .filter(|entry| named.insert((&entry.path, entry.claim.id(), &entry.claim.reason)));
     let failed = failed.into_iter().map(Trouble::Failed);
     let refuted = counted(Verdict::Refuted).map(Trouble::Refuted);
     failed.chain(refuted).chain(unverifiable.map(Trouble::Unverifiable)).collect()

@@ -82,6 +82,12 @@ impl ClaimReport {
         self.field.is_empty()
     }
 
+    /// What identifies the claim among those of a step: its name, and whether it is implied. A field
+    /// may have the name of an implied claim.
+    pub fn id(&self) -> (&str, bool) {
+        (&self.claim, self.is_own())
+    }
+
     /// Whether the step cannot continue: a required claim is not verified, or it cannot be observed
     /// whether protected files were changed.
     pub fn blocks(&self) -> bool {

@@ -5,6 +5,8 @@ use super::{AttemptRecord, Ledger};
 use counterfoil_contract::claim::Verdict;
 use std::collections::BTreeMap;
 
+/// What identifies a claim of a step: its name, and whether the engine makes it.
+pub(super) type Id<'a> = (&'a str, bool);
 /// A visit of a state: its path and the number of the visit.
 pub(super) type Place<'a> = (&'a [String], usize);
 
@@ -15,14 +17,14 @@ impl AttemptRecord {
 }
 
 impl Ledger {
-    /// The last claim of each name in each visit, and the claim of a later visit that replaces it, if
+    /// The last claim of each id in each visit, and the claim of a later visit that replaces it, if
     /// one does.
     pub(super) fn counted_claims(&self) -> BTreeMap<usize, Option<usize>> {
         let mut accepted: BTreeMap<Place<'_>, usize> = BTreeMap::new();
         for (index, work) in self.attempts.iter().enumerate().filter(|(_, work)| work.accepted) {
             accepted.insert(work.place(), index);
         }
-        let mut last: BTreeMap<(&[String], &str), BTreeMap<usize, usize>> = BTreeMap::new();
+        let mut last: BTreeMap<(&[String], Id<'_>), BTreeMap<usize, usize>> = BTreeMap::new();
         for (index, recorded) in self.recorded.iter().enumerate() {
             let Some(work) = self.attempts.get(recorded.attempt) else { continue };
             let succeeded_later =
@@ -33,7 +35,7 @@ impl Ledger {
             if withdrawn || (succeeded_later && !work.accepted) {
                 continue;
             }
-            let by_visit = last.entry((&work.path, &recorded.claim.claim)).or_default();
+            let by_visit = last.entry((work.path.as_slice(), recorded.claim.id())).or_default();
             by_visit.insert(work.visit.id, index);
         }
         let mut counted = BTreeMap::new();
@@ -70,8 +72,8 @@ impl Ledger {
         verified.map(|(index, work)| (work.place(), (index, work.verified_reply))).collect()
     }
 
-    /// The last refuted claim of each name in each visit.
-    pub(super) fn last_refuted(&self) -> BTreeMap<(Place<'_>, &str), usize> {
+    /// The last refuted claim of each id in each visit.
+    pub(super) fn last_refuted(&self) -> BTreeMap<(Place<'_>, Id<'_>), usize> {
         let refuted = self
             .recorded
             .iter()
@@ -79,17 +81,17 @@ impl Ledger {
             .filter(|(_, recorded)| recorded.claim.verdict == Verdict::Refuted);
         let keyed = refuted.filter_map(|(index, recorded)| {
             let work = self.attempts.get(recorded.attempt)?;
-            Some(((work.place(), recorded.claim.claim.as_str()), index))
+            Some(((work.place(), recorded.claim.id()), index))
         });
         keyed.collect()
     }
 
-    /// The verdict of each claim by its reply (attempt and number) and name. Refuted wins if a reply
+    /// The verdict of each claim by its reply (attempt and number) and id. Refuted wins if a reply
     /// makes it twice.
-    pub(super) fn verdicts_by_reply(&self) -> BTreeMap<((usize, u32), &str), Verdict> {
+    pub(super) fn verdicts_by_reply(&self) -> BTreeMap<((usize, u32), Id<'_>), Verdict> {
         let mut verdicts = BTreeMap::new();
         for recorded in &self.recorded {
-            let key = ((recorded.attempt, recorded.reply), recorded.claim.claim.as_str());
+            let key = ((recorded.attempt, recorded.reply), recorded.claim.id());
             let verdict = verdicts.entry(key).or_insert(recorded.claim.verdict);
             if recorded.claim.verdict == Verdict::Refuted {
                 *verdict = Verdict::Refuted;

@@ -1,6 +1,7 @@
 //! The ledger for hand-written events: a claim, what happens after it, and its current verdict.
 
 mod figures;
+mod names;
 
 use super::*;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, Evidence};

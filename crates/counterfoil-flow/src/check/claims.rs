@@ -88,9 +88,10 @@ impl<'n> Checker<'n> {
         let mut findings = BTreeMap::new();
         let entries = node.map(|node| self.reader.entries(node, "`claims`")).unwrap_or_default();
         for (name, node) in entries {
+            let is_known = policies.claims.iter().any(|claim| claim.name == name.text);
             match name.text {
                 PROTECTED => {
-                    if let Some(policy) = self.engine_claim(name, node) {
+                    if let Some(policy) = self.engine_claim(name, node, is_known) {
                         if policy == ClaimPolicy::Ignore {
                             self.report_ignored_protection(node);
                         } else {
@@ -98,13 +99,15 @@ impl<'n> Checker<'n> {
                         }
                     }
                 }
-                TESTS => policies.tests = self.engine_claim(name, node).unwrap_or(policies.tests),
+                TESTS => {
+                    let policy = self.engine_claim(name, node, is_known);
+                    policies.tests = policy.unwrap_or(policies.tests);
+                }
                 _ => {}
             }
             let is_engine_claim = matches!(name.text, PROTECTED | TESTS | COMPLETE);
-            let is_known = policies.claims.iter().any(|claim| claim.name == name.text);
             if name.text == COMPLETE && !is_known {
-                let policy = self.engine_claim(name, node).unwrap_or(ClaimPolicy::Record);
+                let policy = self.engine_claim(name, node, is_known).unwrap_or(ClaimPolicy::Record);
                 policies.claims.push(complete_claim(policy));
             }
             if !is_known && !is_engine_claim {
@@ -143,9 +146,18 @@ impl<'n> Checker<'n> {
         StateClaims { policies, findings }
     }
 
-    /// The policy of a claim that the engine makes. Such a claim has no other settings.
-    fn engine_claim(&mut self, name: SpannedStr<'n>, node: &'n Node) -> Option<ClaimPolicy> {
+    /// The policy of a claim that the engine makes. Such a claim has no other settings; those of a
+    /// claim of the contract with its name are not its own.
+    fn engine_claim(
+        &mut self,
+        name: SpannedStr<'n>,
+        node: &'n Node,
+        is_in_contract: bool,
+    ) -> Option<ClaimPolicy> {
         let settings = self.claim_settings(node);
+        if is_in_contract {
+            return settings.policy;
+        }
         let others = [
             settings.run,
             settings.check,

@@ -3,6 +3,7 @@
 use super::{ClaimVerdict, Phase, RunState, count_repeat};
 use crate::event::{AttemptOutcome, ChangedFiles, Ended};
 use crate::problem::Problem;
+use counterfoil_contract::claim::ClaimReport;
 use serde_json::Value;
 
 impl RunState {
@@ -50,7 +51,12 @@ impl RunState {
             AttemptOutcome::Claim => match &ended.tree {
                 Some(tree) => {
                     let blocking = ended.claims.iter().filter(|report| report.blocks());
-                    let names: Vec<&str> = blocking.map(|report| report.claim.as_str()).collect();
+                    // A field may have the name of a claim of the engine.
+                    let name = |report: &ClaimReport| {
+                        let (name, is_own) = report.id();
+                        if is_own { format!("{name}!") } else { name.to_owned() }
+                    };
+                    let names: Vec<String> = blocking.map(name).collect();
                     count_repeat(
                         &mut frame.requests,
                         same,

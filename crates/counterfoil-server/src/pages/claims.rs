@@ -120,7 +120,10 @@ fn claim(run: &str, entry: &Entry) -> Claim {
         if value.is_null() { String::new() } else { format::pretty(value) }
     };
     let mark = if entry.corrected { format::CORRECTED } else { format::verdict(entry.standing) };
-    let id = format!("claim-{}", format::encode(&format!("{attempt}.{reply}.{}", claim.claim)));
+    // A claim of the contract has no dot in its name.
+    let own = if claim.is_own() { ".own" } else { "" };
+    let id = format!("{attempt}.{reply}.{}{own}", claim.claim);
+    let id = format!("claim-{}", format::encode(&id));
     Claim {
         link: format!("#{id}"),
         id,

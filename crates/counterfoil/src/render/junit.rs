@@ -135,8 +135,10 @@ pub(crate) fn run(
         // A claim that was corrected in a later reply of the same attempt has a case of its own.
         let earlier =
             if entry.superseded { format!(" in reply {}", entry.reply) } else { String::new() };
-        let name =
-            format!("{} #{} claims {}{earlier}", entry.path.join("/"), entry.n, entry.claim.claim);
+        // A field may have the name of a claim that is implied for every step.
+        let verb = if entry.claim.is_own() { "implies" } else { "claims" };
+        let (path, claim) = (entry.path.join("/"), &entry.claim.claim);
+        let name = format!("{path} #{} {verb} {claim}{earlier}", entry.n);
         let (verdict, message) = (entry.standing.name(), mismatch_line(&entry.claim));
         let status = match entry.standing {
             Verdict::Verified => TestCaseStatus::success(),

@@ -4,6 +4,7 @@ mod journal;
 
 mod help;
 mod not_known;
+mod same_name;
 mod shown;
 mod stats;
 mod undo;
