@@ -16,4 +16,4 @@ pub(crate) use agent_file::{AgentFile, parse as parse_agent_file};
 pub(crate) use files::{Scaffold, contract_files, workflow_files};
 pub(crate) use infer::{field_paths, schema_of};
 pub(crate) use names::{Subject, names};
-pub(crate) use taken::taken_from;
+pub(crate) use taken::{BlockUse, taken_from};

@@ -2,7 +2,9 @@
 
 use crate::cli::{NewCommand, SourceArgs};
 use crate::exit::Exit;
-use crate::scaffold::{self, AgentFile, Scaffold, Subject, contract_files, workflow_files};
+use crate::scaffold::{
+    self, AgentFile, BlockUse, Scaffold, Subject, contract_files, workflow_files,
+};
 use crate::schema::FileKind;
 use crate::{input, output, render, unpack};
 use anyhow::{Context, Result, bail};
@@ -33,17 +35,27 @@ pub(crate) fn run(command: &NewCommand) -> Result<Exit> {
     let folder = source.dir.clone().unwrap_or_else(|| ".".into());
     let scaffold = read(subject, name, source, &folder)?;
     let file = &scaffold.names.file;
-    let ((files, contract), workflow) = match subject {
-        Subject::Contract => (contract_files(&scaffold)?, format!("try-{file}")),
-        Subject::Workflow => (new_workflow(&scaffold, &folder)?, file.clone()),
+    let (made, workflow) = match subject {
+        Subject::Contract => {
+            (contract_files(&scaffold).map_err(anyhow::Error::from), format!("try-{file}"))
+        }
+        Subject::Workflow => (new_workflow(&scaffold, &folder), file.clone()),
+    };
+    let (files, contract) = match &source.from_example {
+        Some(example) => made.with_context(|| display_path(example))?,
+        None => made?,
     };
     let written = write(&folder, &files)?;
     if let (Some(agent), Some(file)) = (&scaffold.agent, &source.from_agent) {
         let prompt = PathBuf::from(format!("prompts/{workflow}.md"));
         let prompt = source.dir.as_ref().map_or_else(|| prompt.clone(), |dir| dir.join(&prompt));
         // An example of its own comes first.
-        let is_example = source.from_example.is_none() && agent.example.is_some();
-        let taken = scaffold::taken_from(agent, &display_path(&prompt), is_example);
+        let block = match (&source.from_example, &scaffold.example) {
+            (Some(_), _) | (None, None) => BlockUse::None,
+            (None, Some(_)) if scaffold.shows_example => BlockUse::Example,
+            (None, Some(_)) => BlockUse::Fields,
+        };
+        let taken = scaffold::taken_from(agent, &display_path(&prompt), block);
         output::write_message("note", &format!("taken from {}: {taken}", display_path(file)));
     }
     let folder = source.dir.as_ref().map(|folder| display_path(folder)).unwrap_or_default();
@@ -104,7 +116,21 @@ fn read(subject: Subject, name: &str, source: &SourceArgs, folder: &Path) -> Res
         }
         None => None,
     };
-    Ok(Scaffold { names, agent, example })
+    let mut scaffold = Scaffold { names, agent, example, shows_example: true };
+    if let (Some(file), None) = (&source.from_agent, &source.from_example)
+        && scaffold.example.is_some()
+        && let Some(why) = scaffold.leave_out_bad_example()
+    {
+        let line = scaffold.agent.as_ref().map_or(0, |agent| agent.example_line);
+        let has =
+            if scaffold.example.is_some() { "its fields and no example" } else { "general fields" };
+        let message = format!(
+            "{}:{line}: the result in this JSON block cannot be an example: {why}; the contract has {has}",
+            display_path(file)
+        );
+        output::write_message("note", &message);
+    }
+    Ok(scaffold)
 }
 
 /// A namespace from the name of a folder.

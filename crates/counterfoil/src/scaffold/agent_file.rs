@@ -17,6 +17,8 @@ pub(crate) struct AgentFile {
     pub(crate) example: Option<Value>,
     /// Why the last block labelled JSON is no example, if none of them is.
     pub(crate) unread_example: Option<String>,
+    /// The line of the file on which the block with the example begins; 0 if there is none.
+    pub(crate) example_line: usize,
     /// The fields of other JSON objects in its instructions that the example does not have.
     pub(crate) other_fields: Vec<String>,
     /// The keys of its front matter that nothing is made of, such as its model.
@@ -45,15 +47,16 @@ pub(crate) fn parse(text: &str) -> AgentFile {
         let name = |tool: &String| tool.split('(').next().unwrap_or_default().trim().to_owned();
         !tools.iter().map(name).any(|tool| WRITING_TOOLS.contains(&tool.as_str()))
     });
-    let mut objects = json_objects(instructions);
-    let (example, unread_example) = match objects.pop() {
-        Some(Ok(example)) => (Some(example), None),
-        Some(Err(why)) => (None, Some(why)),
-        None => (None, None),
+    let header = text.strip_suffix(instructions).unwrap_or_default();
+    let mut objects = json_objects(instructions, header.lines().count());
+    let (example, unread_example, example_line) = match objects.pop() {
+        Some((line, Ok(example))) => (Some(example), None, line),
+        Some((line, Err(why))) => (None, Some(why), line),
+        None => (None, None, 0),
     };
     let other_fields = match &example {
         Some(example) => {
-            let others = objects.iter().flatten().filter_map(Value::as_object);
+            let others = objects.iter().filter_map(|(_, object)| object.as_ref().ok()?.as_object());
             let fields = others.flat_map(|object| object.keys());
             let fields: BTreeSet<&String> =
                 fields.filter(|field| example.get(field.as_str()).is_none()).collect();
@@ -67,6 +70,7 @@ pub(crate) fn parse(text: &str) -> AgentFile {
         instructions: instructions.trim().to_owned(),
         example,
         unread_example,
+        example_line,
         other_fields,
         other_settings,
     }
@@ -97,35 +101,45 @@ fn after_front_matter(text: &str) -> &str {
     ""
 }
 
-/// The objects in fenced blocks labelled `json`. If there are blocks and none holds one, it is why the
-/// last block does not.
-fn json_objects(text: &str) -> Vec<Result<Value, String>> {
+/// The objects in fenced blocks labelled `json`, with the lines of the file on which the blocks begin.
+/// If there are blocks and none holds one, it is why the last block does not. `before` are the lines
+/// of the file before the text.
+fn json_objects(text: &str, before: usize) -> Vec<(usize, Result<Value, String>)> {
     let mut objects = Vec::new();
     let mut problem = None;
-    let mut block: Option<String> = None;
-    for line in text.lines() {
+    let mut block: Option<(usize, String)> = None;
+    for (number, line) in text.lines().enumerate() {
         let mark = line.trim();
         match &mut block {
-            Some(lines) if mark.starts_with("```") => {
+            Some((start, lines)) if mark.starts_with("```") => {
                 match serde_json::from_str::<Value>(lines) {
-                    Ok(value) if value.is_object() => objects.push(Ok(value)),
-                    Ok(_) => problem = Some("it is no object".to_owned()),
-                    Err(error) => problem = Some(error.to_string()),
+                    Ok(value) if value.is_object() => objects.push((*start, Ok(value))),
+                    Ok(_) => problem = Some((*start, "it is no object".to_owned())),
+                    Err(error) => problem = Some((*start, json_problem(&error, *start))),
                 }
                 block = None;
             }
-            Some(lines) => {
+            Some((_, lines)) => {
                 lines.push_str(line);
                 lines.push('\n');
             }
-            None if mark.eq_ignore_ascii_case("```json") => block = Some(String::new()),
+            None if mark.eq_ignore_ascii_case("```json") => {
+                block = Some((before + number + 1, String::new()));
+            }
             None => {}
         }
     }
     if objects.is_empty() {
-        objects.extend(problem.map(Err));
+        objects.extend(problem.map(|(start, why)| (start, Err(why))));
     }
     objects
+}
+
+/// What is wrong with the JSON of a block that begins on a line of the file, with the place there.
+fn json_problem(error: &serde_json::Error, start: usize) -> String {
+    let text = error.to_string();
+    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+    format!("{what} at line {} column {}", start + error.line(), error.column())
 }
 
 #[cfg(test)]
@@ -168,5 +182,10 @@ mod tests {
             assert_eq!(found.example, None);
             assert!(found.unread_example.unwrap().contains(why), "{text}");
         }
+        let text = "---\nname: a\n---\nAnswer:\n```json\n{\n  \"a\": BLANK\n}\n```\n";
+        let found = parse(text);
+        assert_eq!(found.example_line, 5);
+        assert_eq!(found.unread_example.unwrap(), "expected value at line 7 column 8");
+        assert_eq!(parse(&text.replace("BLANK", "1")).example_line, 5);
     }
 }

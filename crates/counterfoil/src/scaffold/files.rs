@@ -23,13 +23,40 @@ pub(crate) struct Scaffold {
     pub(crate) agent: Option<AgentFile>,
     /// An example of the result, with its schema.
     pub(crate) example: Option<(Value, Value)>,
+    /// Whether the contract shows the example to agents.
+    pub(crate) shows_example: bool,
+}
+
+impl Scaffold {
+    /// Leaves out an example that no contract can show, such as one with placeholders: its fields
+    /// stay if a contract can have them. Returns why it is left out.
+    pub(crate) fn leave_out_bad_example(&mut self) -> Option<String> {
+        let why = match contract_files(self).err()? {
+            ScaffoldError::Contract(error) => match error.problems.first() {
+                Some(problem) => problem.message.clone(),
+                None => error.to_string(),
+            },
+            error => error.to_string(),
+        };
+        self.shows_example = false;
+        if contract_files(self).is_ok() {
+            return Some(why);
+        }
+        let example = self.example.take();
+        if contract_files(self).is_ok() {
+            return Some(why);
+        }
+        // It is not because of the example: the files say what it is when they are made.
+        (self.example, self.shows_example) = (example, true);
+        None
+    }
 }
 
 /// A scaffold that cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ScaffoldError {
     #[error(
-        "the example is no result of a contract: {0}; write it by hand: `counterfoil explain` has a page for each code"
+        "the example is no result of a contract (`counterfoil explain` has a page for each code)"
     )]
     Contract(#[from] counterfoil_contract::LoadError),
     #[error("the contract cannot be written: {0}")]
@@ -38,7 +65,7 @@ pub(crate) enum ScaffoldError {
         "no example of {0} can be turned into a reply of a script; add an example to the contract, or use a framing of JSON"
     )]
     NoReply(String),
-    #[error("the scaffold is not valid: {0}")]
+    #[error("the scaffold is not valid")]
     Workflow(#[from] Box<Rejected>),
 }
 
@@ -241,8 +268,12 @@ fn new_contract(scaffold: &Scaffold) -> Result<(Contract, String), ScaffoldError
             let definition =
                 Definition::new(&scaffold.names.contract, 1, Framing::default(), schema.clone())
                     .summary(&summary(scaffold, &what))
-                    .agent(&scaffold.names.workflow)
-                    .example(example.clone());
+                    .agent(&scaffold.names.workflow);
+            let definition = if scaffold.shows_example {
+                definition.example(example.clone())
+            } else {
+                definition
+            };
             let claims = claims::of(example).into_iter();
             let definition = claims
                 .fold(definition, |definition, (field, claim)| definition.claim(field, claim));
@@ -301,6 +332,7 @@ fn own_reply(scaffold: &Scaffold) -> Value {
     const SUMMARY: &str = "This reply is from the script: nothing was done, and nothing is left.";
     if let Some((example, _)) = &scaffold.example {
         let result = claims::without_work(example);
+        let result = if scaffold.shows_example { result } else { reply::with_texts(&result) };
         return reply::changed_at(&result, 0).unwrap_or(result);
     }
     let mut reply = json!({"done": true, "summary": SUMMARY});

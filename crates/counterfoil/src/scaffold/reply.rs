@@ -39,6 +39,19 @@ fn text(framing: Framing, value: &Value) -> Option<String> {
     }
 }
 
+/// The example with a text in place of each of its own, which may be placeholders.
+pub(super) fn with_texts(example: &Value) -> Value {
+    match example {
+        Value::String(_) => Value::from("A text"),
+        Value::Array(items) => Value::Array(items.iter().map(with_texts).collect()),
+        Value::Object(fields) => {
+            let filled = fields.iter().map(|(name, value)| (name.clone(), with_texts(value)));
+            Value::Object(filled.collect())
+        }
+        other => other.clone(),
+    }
+}
+
 /// The example with its nth text or number changed; none if it has fewer.
 pub(super) fn changed_at(example: &Value, leaf: usize) -> Option<Value> {
     let mut changed = example.clone();

@@ -3,17 +3,31 @@
 use super::agent_file::AgentFile;
 use super::files::summary_of;
 
-/// What was made of a subagent's file. `prompt` is the file with its instructions, `is_example` says
-/// whether its JSON block gave the fields.
-pub(crate) fn taken_from(agent: &AgentFile, prompt: &str, is_example: bool) -> String {
+/// What was made of the JSON block of a subagent's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BlockUse {
+    /// Nothing.
+    None,
+    /// The fields of the contract.
+    Fields,
+    /// The fields of the contract, and its example.
+    Example,
+}
+
+/// What was made of a subagent's file. `prompt` is the file with its instructions.
+pub(crate) fn taken_from(agent: &AgentFile, prompt: &str, block: BlockUse) -> String {
     let mut taken = vec![format!("its instructions, word for word ({prompt})")];
     if let Some(summary) = summary_of(agent) {
         let description = agent.description.as_deref().unwrap_or_default().trim();
         let what = if summary == description { "its" } else { "the beginning of its" };
         taken.push(format!("{what} description as the summary"));
     }
-    if is_example {
-        taken.push("its last JSON block as the example of a result".to_owned());
+    match block {
+        BlockUse::None => {}
+        BlockUse::Fields => taken.push("the fields of its last JSON block".to_owned()),
+        BlockUse::Example => {
+            taken.push("its last JSON block as the example of a result".to_owned());
+        }
     }
     if agent.is_read_only {
         taken.push("`access: read-only`, because its tools change no files".to_owned());
@@ -36,13 +50,13 @@ mod tests {
             "---\nname: a\ndescription: |\n  Reviews.\n  Use it often.\ntools: Read\nmodel: opus\n---\nYou review.\n",
         );
         assert_eq!(
-            taken_from(&agent, "prompts/a.md", false),
+            taken_from(&agent, "prompts/a.md", BlockUse::None),
             "its instructions, word for word (prompts/a.md); the beginning of its description as the summary; \
              `access: read-only`, because its tools change no files; not taken: model"
         );
         let agent = parse_agent_file("---\ndescription: Reviews.\n---\nYou review.\n");
         assert_eq!(
-            taken_from(&agent, "prompts/a.md", true),
+            taken_from(&agent, "prompts/a.md", BlockUse::Example),
             "its instructions, word for word (prompts/a.md); its description as the summary; \
              its last JSON block as the example of a result"
         );

@@ -228,5 +228,43 @@ fn what_an_agents_file_does_not_hold_is_said() {
     new("answer.json").expect(2, &["--from-example"]);
     assert!(!project.path("made").exists());
     project.write("broken.md", "You work.\n\n```json\n{\"ok\": true, ...}\n```\n");
-    new("broken.md").expect(0, &["that cannot be read (key must be a string at line 1 column 14)"]);
+    new("broken.md").expect(0, &["that cannot be read (key must be a string at line 4 column 14)"]);
+}
+
+#[test]
+fn an_example_with_placeholders_gives_the_contract_its_fields_only() {
+    let project = project();
+    for (number, example) in [
+        r#"{"summary": "...", "files_changed": ["src/a.rs", "..."], "tests_run": 3}"#,
+        r#"{"ok": true, "summary": "<what you did>"}"#,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let header = "---\nname: fixer\n---\nFix it.\n";
+        project.write("fixer.md", format!("{header}\n```json\n{example}\n```\n"));
+        for (kind, name) in [("contract", format!("c{number}")), ("workflow", format!("w{number}"))]
+        {
+            let new = project.run(&["new", kind, &name, "--from-agent", "fixer.md"]);
+            new.expect(
+                0,
+                &[
+                    "note: fixer.md:6: the result in this JSON block cannot be an example: `summary` \
+                     still contains the placeholder",
+                    "; the contract has its fields and no example\n",
+                    "; the fields of its last JSON block\n",
+                ],
+            );
+            let contract = project.read(format!("contracts/{name}.yaml"));
+            assert!(contract.contains("summary") && !contract.contains("example"), "{contract}");
+            let workflow = if kind == "contract" { format!("try-{name}") } else { name.clone() };
+            assert_runs(&project, &name, &workflow);
+        }
+    }
+    // An example that a person gives is refused, with the problems once.
+    project.write("template.json", r#"{"ok": true, "summary": "..."}"#);
+    let refused = project.run(&["new", "contract", "other", "--from-example", "template.json"]);
+    refused.expect(2, &["error: template.json: the example is no result of a contract (`"]);
+    assert_eq!(refused.stderr.matches("C0405").count(), 1, "{}", refused.stderr);
+    assert!(!project.path("contracts/other.yaml").exists());
 }
