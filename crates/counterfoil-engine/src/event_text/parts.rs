@@ -3,6 +3,7 @@
 use super::pieces::{abbreviate, one_line};
 use super::{OpenAttempt, OutputMode};
 use crate::visits::Visit;
+use counterfoil_contract::Code;
 use counterfoil_contract::text::{list_values, pluralize};
 use counterfoil_flow::amount::duration;
 use counterfoil_flow::{AskedQuestion, BuiltinStep, Ended, Form, Origin, Reply, TransitionTaken};
@@ -78,9 +79,24 @@ pub(super) fn problem(reply: &Reply) -> String {
         format!(" ({})", reply.codes.join(", "))
     };
     match reply.status.as_str() {
-        "absent" => format!("no result found{codes}{}", said(reply)),
+        "absent" => match absence(reply) {
+            Some(why) => format!("{why}{codes}"),
+            None => format!("no result found{codes}{}", said(reply)),
+        },
         _ if reply.why.is_empty() => format!("the result does not satisfy its contract{codes}"),
         _ => format!("{}{codes}", one_line(&reply.why)),
+    }
+}
+
+/// Why a text that is not just without a result has none: it repeats an example, is empty, or the
+/// result is in its thinking.
+fn absence(reply: &Reply) -> Option<String> {
+    let code: Code = reply.codes.first()?.parse().ok()?;
+    match code {
+        Code::NoResult => None,
+        // Journals of older versions have only the code.
+        _ if reply.why.is_empty() => Some(code.title().to_owned()),
+        _ => Some(one_line(&reply.why)),
     }
 }
 
@@ -160,4 +176,35 @@ pub(super) fn decided_by(by: &str, from: Option<&Origin>) -> String {
 /// A reason, preceded by a colon.
 pub(super) fn reason_suffix(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_have_no_result_has_its_reason() {
+        let absent = |code: &str, why: &str, said: &str| Reply {
+            status: "absent".to_owned(),
+            codes: vec![code.to_owned()],
+            why: why.to_owned(),
+            said: said.to_owned(),
+            ..Reply::default()
+        };
+        let copied = "the answer repeats an example";
+        for (reply, expected) in [
+            (
+                absent("C0101", "no result was found: expected a JSON value", "All done."),
+                "no result found (C0101); it said: \"All done.\"",
+            ),
+            (absent("C0102", "the text is empty", ""), "the text is empty (C0102)"),
+            (absent("C0116", copied, "{"), "the answer repeats an example (C0116)"),
+            (absent("C0116", "", "{"), "the only result repeats what the agent was shown (C0116)"),
+            (absent("C0109", "", ""), "the only result is in a thinking section (C0109)"),
+            // A code of a later version.
+            (absent("C0199", "unknown", "x"), "no result found (C0199); it said: \"x\""),
+        ] {
+            assert_eq!(problem(&reply), expected);
+        }
+    }
 }

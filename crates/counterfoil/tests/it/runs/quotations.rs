@@ -58,6 +58,9 @@ fn a_reply_that_only_quotes_the_prompt_is_asked_again() {
     let attempt = &ran.report["attempts"][0];
     assert_eq!(codes(attempt), ["C0116"]);
     assert_eq!(attempt["value"]["why"], "two tests fail");
+    let reason = "repair requested: the answer repeats an example or a template that was shown, and has \
+                  no result of its own (C0116)";
+    project.run(&["show"]).expect(0, &[reason]);
     // The repair prompt shows what does not approve first, as the prompt does.
     for name in ["work_1.1", "work_1.2"] {
         let prompt = project.prompt(&ran, name);
