@@ -113,7 +113,10 @@ fn require_checks(
     }
     if !problems.unverifiable.is_empty() {
         let lines = problems.unverifiable.iter().map(|why| format!("\n  - {why}"));
-        bail!("a claim could not be verified in this run:{}", lines.collect::<String>());
+        bail!(
+            "the run was not started, because a required claim could not be verified:{}",
+            lines.collect::<String>()
+        );
     }
     for warning in super::workflow::skipped_files(workflow).iter().chain(&problems.warnings) {
         output::write_message("warning", warning);
