@@ -3,6 +3,8 @@
 
 mod verdict;
 
+#[cfg(feature = "rules")]
+pub use crate::wording::names_success;
 pub use verdict::{ClaimReport, Evidence, Verdict};
 
 use schemars::JsonSchema;

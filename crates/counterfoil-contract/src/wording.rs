@@ -13,6 +13,7 @@ mod test_results;
 mod verdict;
 
 pub(crate) use left_out::leaves_out_severe;
+pub use problem::names_success;
 pub(crate) use problem::{denies_success, lists_problems};
 pub(crate) use severity::reports_severe;
 pub(crate) use test_results::reports_failure;

@@ -1,7 +1,7 @@
 //! Whether a member that is named after problems has some, and whether one that is named after a
 //! success says no.
 
-use super::parts::{any_part, pattern, says_no};
+use super::parts::{any_part, pattern, says_no, snake_case};
 use super::severity::reports_severe;
 use super::verdict::reports_nothing;
 use crate::pattern::Pattern;
@@ -31,6 +31,22 @@ static SUCCESS: LazyLock<Pattern> = LazyLock::new(|| {
          |success|successful|succeeded|mergeable|merge|met|meets|green|clean|done|satisfied|safe)(_|$)",
     )
 });
+
+/// What a flag that is named after a success says otherwise: that it is denied, is one among others,
+/// or is asked for.
+static NO_SUCCESS: LazyLock<Pattern> = LazyLock::new(|| {
+    pattern(
+        "(^|_)(not|no|non|without|never|needs?|needed|requires?|required|partly|partially|previous\
+         |previously|earlier|skip|skipped|abort|aborted|stop|stopped|conflicts?|mode|if|cannot)(_|$)",
+    )
+});
+
+/// Whether a flag with this name says of the work, by the words that agents use, that it succeeded:
+/// `done`, `tests_passing`, `isApproved`. `not_done` and `passed_with_errors` do not.
+pub fn names_success(name: &str) -> bool {
+    let name = snake_case(name);
+    SUCCESS.is_match(&name) && !PROBLEMS.is_match(&name) && !NO_SUCCESS.is_match(&name)
+}
 
 /// Whether a member of a value, at any depth, is named after a success and says no.
 pub(crate) fn denies_success(value: &Value) -> bool {

@@ -18,3 +18,23 @@ fn all_read(reading: fn(&Value) -> bool, expected: bool, values: &[Value]) {
 fn texts(texts: &[&str]) -> Vec<Value> {
     texts.iter().map(|text| json!(text)).collect()
 }
+
+#[test]
+fn flags_that_are_named_after_a_success() {
+    let other = [
+        "not_done",
+        "passed_with_errors",
+        "tests_failed",
+        "needs_approved",
+        "merge_conflicts",
+        "partially_complete",
+        "strict",
+        "document",
+        "passenger",
+    ];
+    let success = ["done", "success", "tests_passing", "all-tests-pass", "isApproved", "Completed"];
+    assert!(success.into_iter().all(super::names_success));
+    for name in other {
+        assert!(!super::names_success(name), "{name}");
+    }
+}

@@ -37,11 +37,13 @@ pub(crate) fn run(command: &NewCommand) -> Result<Exit> {
     let file = &scaffold.names.file;
     let (made, workflow) = match subject {
         Subject::Contract => {
-            (contract_files(&scaffold).map_err(anyhow::Error::from), format!("try-{file}"))
+            // Its workflow only tries the contract.
+            let made = contract_files(&scaffold).map(|(files, contract)| (files, contract, false));
+            (made.map_err(anyhow::Error::from), format!("try-{file}"))
         }
         Subject::Workflow => (new_workflow(&scaffold, &folder), file.clone()),
     };
-    let (files, contract) = match &source.from_example {
+    let (files, contract, always_done) = match &source.from_example {
         Some(example) => made.with_context(|| display_path(example))?,
         None => made?,
     };
@@ -59,15 +61,17 @@ pub(crate) fn run(command: &NewCommand) -> Result<Exit> {
         output::write_message("note", &format!("taken from {}: {taken}", display_path(file)));
     }
     let folder = source.dir.as_ref().map(|folder| display_path(folder)).unwrap_or_default();
-    output::write_stderr(&render::scaffold::written(&folder, &written, &workflow, &contract));
+    let text = render::scaffold::written(&folder, &written, &workflow, &contract, always_done);
+    output::write_stderr(&text);
     Ok(Exit::Success)
 }
 
-/// The files of a workflow. A contract of its name that is there already is used.
+/// The files of a workflow, and whether it ends as done whatever the result says. A contract of its
+/// name that is there already is used.
 fn new_workflow(
     scaffold: &Scaffold,
     folder: &Path,
-) -> Result<(BTreeMap<String, String>, Contract)> {
+) -> Result<(BTreeMap<String, String>, Contract, bool)> {
     let path = folder.join(format!("contracts/{}.yaml", scaffold.names.file));
     if scaffold.example.is_some() || path.symlink_metadata().is_err() {
         return Ok(workflow_files(scaffold, None)?);

@@ -4,12 +4,14 @@ use super::text::shell_quote;
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy};
 
-/// Which files were written, what will be verified, and the commands that use them.
+/// Which files were written, what will be verified, whether the workflow ends as done whatever the
+/// result says, and the commands that use them.
 pub(crate) fn written(
     folder: &str,
     files: &[String],
     workflow: &str,
     contract: &Contract,
+    always_done: bool,
 ) -> String {
     let path = |file: &str| match folder {
         "" => file.to_owned(),
@@ -18,8 +20,13 @@ pub(crate) fn written(
     let lines: String = files.iter().map(|file| format!("wrote {}\n", path(file))).collect();
     let main = shell_quote(&path(&format!("{workflow}.yaml")));
     let script = shell_quote(&format!("script:{}", path(&format!("{workflow}.script.yaml"))));
+    let always_done = if always_done {
+        "note: the workflow ends as done whatever the result says: add guards with `when`\n"
+    } else {
+        ""
+    };
     format!(
-        "{lines}{}check: counterfoil workflow check {main}\n\
+        "{lines}{}{always_done}check: counterfoil workflow check {main}\n\
          try:   counterfoil run {main} --task \"Try it\" --agent {script}\n\
          run:   counterfoil run {main} --task TEXT --agent SPEC\n",
         verified(contract)

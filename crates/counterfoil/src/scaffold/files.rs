@@ -2,6 +2,7 @@
 
 use super::agent_file::AgentFile;
 use super::names::{self, Names};
+use super::success::Success;
 use super::{claims, reply};
 use crate::schema::FileKind;
 use counterfoil_contract::claim::ClaimKind;
@@ -107,17 +108,17 @@ pub(crate) fn contract_files(scaffold: &Scaffold) -> Result<(Files, Contract), S
     );
     files.insert(
         format!("{main}.script.yaml"),
-        script(&name, &contract, instructions.unwrap_or(TASK), Some(&own_reply(scaffold)))?,
+        script(&name, &contract, instructions.unwrap_or(TASK), Some(&own_reply(scaffold)), None)?,
     );
     Ok((checked(&format!("{main}.yaml"), files)?, contract))
 }
 
 /// The files of a new workflow: the workflow, its prompt, a script, and its contract unless there is
-/// one already.
+/// one already. Also whether the workflow ends as done whatever the result says.
 pub(crate) fn workflow_files(
     scaffold: &Scaffold,
     existing: Option<(Contract, &str)>,
-) -> Result<(Files, Contract), ScaffoldError> {
+) -> Result<(Files, Contract, bool), ScaffoldError> {
     let Names { file, workflow, .. } = &scaffold.names;
     let name = names::yaml(workflow);
     let path = contract_path(file);
@@ -139,6 +140,23 @@ pub(crate) fn workflow_files(
     let reply = is_new.then(|| own_reply(scaffold));
     let instructions = scaffold.agent.as_ref().map(|agent| agent.instructions.as_str());
     let prompt = prompt(instructions.unwrap_or_default(), repeats);
+    let replied = |success: Option<&Success>| {
+        script(&name, &contract, instructions.unwrap_or_default(), reply.as_ref(), success)
+    };
+    // Guards that no reply of a script can pass would make a scaffold that never ends as done.
+    let success = if repeats { None } else { Success::of(&contract) };
+    let guarded = success.and_then(|success| Some((replied(Some(&success)).ok()?, success)));
+    let (script, success) = match guarded {
+        Some((script, success)) => (script, Some(success)),
+        None => (replied(None)?, None),
+    };
+    let states = match &success {
+        _ if repeats => REPEATING.to_owned(),
+        Some(success) => {
+            GUARDED.replace("<REASON>", &success.reason()).replace("<GUARD>", &success.guard())
+        }
+        None => ONE_STEP.replace("<GUARD>", &guard(&contract)),
+    };
     let text = format!(
         "# yaml-language-server: $schema={SCHEMAS}/{}\n\
          workflow: {name}\nversion: 1\nsummary: {}\ninputs:\n  task: string\n{}agents:\n  {name}: {{ contract: {}, prompt: {}{} }}\n\
@@ -149,22 +167,18 @@ pub(crate) fn workflow_files(
         contract.id(),
         prompt_path(file),
         access(scaffold),
-        if repeats { REPEATING } else { ONE_STEP }
+        states
             .replace("<AGENT>", &name)
-            .replace("<CLAIMS>", &if is_new { required_claims(&contract) } else { String::new() })
-            .replace("<GUARD>", &guard(&contract)),
+            .replace("<CLAIMS>", &if is_new { required_claims(&contract) } else { String::new() }),
     );
     files.insert(format!("{file}.yaml"), text);
-    files.insert(
-        format!("{file}.script.yaml"),
-        script(&name, &contract, instructions.unwrap_or_default(), reply.as_ref())?,
-    );
+    files.insert(format!("{file}.script.yaml"), script);
     files.insert(prompt_path(file), prompt);
     let mut files = checked(&format!("{file}.yaml"), files)?;
     if !is_new {
         files.remove(&path);
     }
-    Ok((files, contract))
+    Ok((files, contract, !repeats && success.is_none()))
 }
 
 const REPEATING: &str = "\
@@ -189,6 +203,19 @@ states:
 <CLAIMS>    next:
       - { go: done }                       # <GUARD>
   done: { end: done }
+";
+
+const GUARDED: &str = "\
+start: work
+states:
+  work:
+    agent: <AGENT>
+<CLAIMS>    next:
+      # The run is done if the result says so, and failed otherwise.
+      - { when: <GUARD>, go: done }
+      - { go: failed, reason: <REASON> }
+  done:   { end: done }
+  failed: { end: failed }
 ";
 
 /// The claims that are required at once: those that need nothing but the repository. A check has to
@@ -368,15 +395,16 @@ fn literal(text: &str) -> String {
     template
 }
 
-/// A script whose one reply the contract accepts.
+/// A script whose one reply the contract accepts, and which claims a success if one is given.
 fn script(
     agent: &str,
     contract: &Contract,
     prompt: &str,
     reply: Option<&Value>,
+    success: Option<&Success>,
 ) -> Result<String, ScaffoldError> {
     let no_reply = || ScaffoldError::NoReply(contract.reference().to_owned());
-    let text = reply::text_for(contract, prompt, reply).ok_or_else(no_reply)?;
+    let text = reply::text_for(contract, prompt, reply, success).ok_or_else(no_reply)?;
     Ok(format!(
         "# Replies for `--agent script:FILE`, to run the workflow without an agent program.\nreplies:\n  - agent: {agent}\n    text: {}\n",
         scalar(&text)

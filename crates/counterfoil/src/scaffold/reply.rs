@@ -1,6 +1,7 @@
 //! A reply for the script of a scaffold: a result that the contract accepts and that does not repeat
 //! the examples that agents are shown, since a copy is no answer.
 
+use super::success::Success;
 use counterfoil_contract::shown::Shown;
 use counterfoil_contract::{Contract, Framing, Status};
 use serde_json::{Number, Value};
@@ -9,11 +10,13 @@ use serde_json::{Number, Value};
 const MAX_VARIANTS: usize = 200;
 
 /// The text of a reply that the contract accepts as an answer to a prompt: the preferred one, or an
-/// example of the contract with a value changed. None if none of them can be turned into one.
+/// example of the contract with a value changed. It claims a success if one is given. None if none
+/// of them can be turned into one.
 pub(super) fn text_for(
     contract: &Contract,
     prompt: &str,
     preferred: Option<&Value>,
+    success: Option<&Success>,
 ) -> Option<String> {
     let shown = Shown::with_prompts(contract, &[prompt]);
     let examples = contract.definition().examples.iter();
@@ -22,7 +25,11 @@ pub(super) fn text_for(
         changed.chain([example.clone()])
     });
     let all = preferred.cloned().into_iter().chain(variants);
-    let mut texts = all.filter_map(|value| text(contract.framing(), &value));
+    let claimed = all.map(|value| match success {
+        Some(success) => success.claimed_in(value),
+        None => value,
+    });
+    let mut texts = claimed.filter_map(|value| text(contract.framing(), &value));
     texts.find(|text| {
         let report = contract.check_bytes_shown(text.as_bytes(), contract.policy(), &shown);
         report.status == Status::Accepted
@@ -95,13 +102,13 @@ mod tests {
             Contract::from_yaml(&text).unwrap()
         };
         let one = contract("{ kind: low | high, note: string }", "{ kind: low, note: A word. }");
-        let text = text_for(&one, "Do it.", None).unwrap();
+        let text = text_for(&one, "Do it.", None, None).unwrap();
         assert!(text.contains("A word. (from the script)") && text.contains("\"low\""), "{text}");
         // What has only booleans may equal the example by chance.
         let plain = contract("{ ok: boolean }", "{ ok: false }");
-        assert!(text_for(&plain, "Do it.", None).unwrap().contains("false"));
+        assert!(text_for(&plain, "Do it.", None, None).unwrap().contains("false"));
         let none = contract("{ kind: low | high }", "{ kind: low }");
-        assert!(text_for(&none, "Do it.", None).is_some());
+        assert!(text_for(&none, "Do it.", None, None).is_some());
         assert_eq!(changed_at(&json!({"a": [true, 1]}), 0), Some(json!({"a": [true, 2]})));
         assert_eq!(changed_at(&json!({"a": [true, 1]}), 1), None);
     }

@@ -218,6 +218,46 @@ fn what_an_example_obviously_claims_is_verified() {
 }
 
 #[test]
+fn a_run_is_only_done_if_the_result_says_so() {
+    let project = project();
+    project.write("counterfoil.toml", "[checks]\ntest = \"false\"\n");
+    for (name, example, honest, reason) in [
+        (
+            "fixer",
+            r#"{"files_changed": [], "tests_passing": true, "summary": "S."}"#,
+            r#"{"files_changed": [], "tests_passing": false, "summary": "The tests fail."}"#,
+            "The tests fail.",
+        ),
+        (
+            "worker",
+            r#"{"done": true, "note": "N."}"#,
+            r#"{"done": false, "note": "Nothing."}"#,
+            "done is not true",
+        ),
+    ] {
+        project.write(format!("{name}.json"), example);
+        project.write(format!("{name}.sh"), format!("echo '{honest}'\n"));
+        let example = format!("{name}.json");
+        let new = project.run(&["new", "workflow", name, "--from-example", &example]);
+        new.expect(0, &["wrote"]);
+        assert!(!new.stderr.contains("whatever the result says"), "{}", new.stderr);
+        assert_runs(&project, name, name);
+        let agent = format!("command:sh {name}.sh");
+        let file = format!("{name}.yaml");
+        let run =
+            ["run", file.as_str(), "--task", "x", "--agent", agent.as_str(), "--strict-claims"];
+        project.run(&run).expect(1, &["failed", reason]);
+    }
+    // Nothing is guarded by a field that says something else.
+    project.write("score.json", r#"{"strict": true, "note": "N."}"#);
+    project.run(&["new", "workflow", "score", "--from-example", "score.json"]).expect(
+        0,
+        &["note: the workflow ends as done whatever the result says: add guards with `when`"],
+    );
+    assert_runs(&project, "score", "score");
+}
+
+#[test]
 fn what_an_agents_file_does_not_hold_is_said() {
     let project = project();
     let new = |file: &str| {
