@@ -365,6 +365,10 @@ pub(crate) struct AnswerArgs {
     #[arg(long)]
     pub(crate) resume: bool,
 
+    /// Run this command when the resumed run ends, asks a question or stalls, as with `run`
+    #[arg(long, value_name = "CMD", requires = "resume", conflicts_with = "server")]
+    pub(crate) notify: Option<String>,
+
     #[command(flatten)]
     pub(crate) location: StateLocation,
 

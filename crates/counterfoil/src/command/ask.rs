@@ -22,7 +22,7 @@ pub(crate) fn ask_and_resume(reporting: &Reporting<'_>, report: &RunReport) -> R
     }
     for question in &report.questions {
         if !ask(reporting.location, &report.run, question)? {
-            let flags = render::location_flags(reporting.location);
+            let flags = render::location_flags(reporting.location) + &reporting.notify_flag();
             let commands =
                 render::questions(reporting.program, &report.run, &report.questions, &flags);
             output::write_stderr(&format!("left open; answer later:\n{commands}"));

@@ -247,6 +247,7 @@ fn resume(client: &Client, run: &str, format: RunFormat) -> Result<Exit> {
                 flags: &client.flags(),
                 style,
                 more: "",
+                notify: "",
             };
             output::write_stderr(&format!("\n{}", ending.render()));
         }

@@ -143,7 +143,7 @@ pub(crate) fn answer(args: &AnswerArgs) -> Result<Exit> {
         let reporting = Reporting {
             location: &args.location,
             format: args.format,
-            notify: None,
+            notify: args.notify.as_deref(),
             story: false,
             dashboard: None,
             program: render::PROGRAM,

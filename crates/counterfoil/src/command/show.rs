@@ -101,7 +101,8 @@ pub(super) fn print_screen(
     let style = output::stdout_line_style();
     let more = if args.timeline { "" } else { " --timeline" };
     let program = render::PROGRAM;
-    let ending = render::Ending { program, report, entries, state, flags, style, more };
+    let notify = "";
+    let ending = render::Ending { program, report, entries, state, flags, style, more, notify };
     match args.format {
         ListFormat::Json if args.trouble => {
             let trouble = all_trouble(report, entries);
@@ -204,6 +205,7 @@ fn follow(engine: &Engine, run: &str, args: &ShowArgs) -> Result<Exit> {
         flags: &render::location_flags(&args.location),
         style,
         more: "",
+        notify: "",
     };
     output::write_stdout(&format!("\n{}", ending.render()))?;
     Ok(Exit::Success)

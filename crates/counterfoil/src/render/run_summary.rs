@@ -46,12 +46,15 @@ pub(crate) struct Ending<'a> {
     pub(crate) style: Style,
     /// The option of `show` with which it shows more than was printed above.
     pub(crate) more: &'static str,
+    /// The option of commands that continue the run with which they notify as before; empty if nobody
+    /// was notified.
+    pub(crate) notify: &'a str,
 }
 
 impl Ending<'_> {
     /// The outcome and why, the trouble once more, claims, files, what it took, and what to do next.
     pub(crate) fn render(&self) -> String {
-        let Self { program, report, entries, flags, style, .. } = self;
+        let Self { program, report, entries, flags, style, notify, .. } = self;
         let headline = headline(report);
         let mut text = lines::lines("", &headline, *style);
         if let Some(line) = failing_output(report, self.state) {
@@ -78,14 +81,14 @@ impl Ending<'_> {
         if report.reopenable && is_here {
             let more = report.used_up.map(|part| format!(" {}", budget_flag(part)));
             let more = more.unwrap_or_default();
-            let _ = writeln!(text, "reopen: {program} resume {}{flags}{more}", report.run);
+            let _ = writeln!(text, "reopen: {program} resume {}{flags}{notify}{more}", report.run);
         } else if report.resumable
             && is_here
             && matches!(shown_outcome(report), "answered" | "interrupted")
         {
-            let _ = writeln!(text, "continue: {program} resume {}{flags}", report.run);
+            let _ = writeln!(text, "continue: {program} resume {}{flags}{notify}", report.run);
         }
-        text + &questions(program, &report.run, &report.questions, flags)
+        text + &questions(program, &report.run, &report.questions, &format!("{flags}{notify}"))
     }
 
     /// The trouble that the headline does not name.

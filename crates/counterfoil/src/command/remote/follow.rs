@@ -81,6 +81,7 @@ pub(super) fn follow(client: &Client, run: &str, flags: &str) -> Result<Exit> {
         flags,
         style,
         more: "",
+        notify: "",
     };
     output::write_stdout(&format!("\n{}", ending.render()))?;
     Ok(Exit::Success)

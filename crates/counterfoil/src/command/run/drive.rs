@@ -7,7 +7,7 @@ use crate::notify::Notifier;
 use crate::progress::{self, ProgressSink};
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Telemetry;
-use crate::{output, render, state_folder};
+use crate::{output, render, shell, state_folder};
 use anyhow::Result;
 use counterfoil_engine::{Engine, Observers, RunObserver, RunReport};
 use counterfoil_process::StopRequest;
@@ -32,6 +32,14 @@ pub(crate) struct Reporting<'a> {
     pub(crate) dashboard: Option<&'a RunDashboard>,
     /// The program that printed commands name, quoted for a shell.
     pub(crate) program: &'a str,
+}
+
+impl Reporting<'_> {
+    /// The option with which a command that continues the run notifies as this one does.
+    pub(crate) fn notify_flag(&self) -> String {
+        let flag = self.notify.map(|command| format!(" --notify {}", shell::quote(command)));
+        flag.unwrap_or_default()
+    }
 }
 
 /// What is said if the collector of spans cannot be reached.
@@ -131,6 +139,7 @@ where
                 )),
                 style: output::stderr_line_style(),
                 more: "",
+                notify: &reporting.notify_flag(),
             };
             if crate::command::ask::asks(reporting, &report) {
                 // The questions follow.

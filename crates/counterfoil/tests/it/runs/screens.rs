@@ -244,8 +244,11 @@ fn an_answered_run_that_was_not_resumed_is_listed_as_answered() {
 fn a_program_is_told_of_questions_and_of_the_end() {
     let project = WorkflowProject::new(ASK, "");
     let notify = "cat >> told; echo \"$COUNTERFOIL_EVENT $COUNTERFOIL_RUN\" >> names";
-    project.run(&["run", "flow.yaml", "--notify", notify]).expect(4, &[]);
+    let output = project.run(&["run", "flow.yaml", "--notify", notify]);
     let run = project.show_last()["run"].as_str().unwrap().to_owned();
+    // The commands that continue the run notify as well.
+    let command = format!("answer {run} approve proceed --resume --notify '{notify}'\n");
+    output.expect(4, &[&command]);
     assert_eq!(project.read("names"), format!("question {run}\n"));
     project.run(&["answer", "last", "approve", "proceed"]).expect(0, &[]);
     project.run(&["resume", "last", "--notify", notify]).expect(0, &[]);
@@ -255,6 +258,17 @@ fn a_program_is_told_of_questions_and_of_the_end() {
     assert_eq!((&told[0]["event"], &told[0]["question"]), (&"question".into(), &"approve".into()));
     assert_eq!(told[0]["text"], "Shall it go out?\nIt has two parts.\n");
     assert_eq!((&told[1]["event"], &told[1]["outcome"]), (&"end".into(), &"done".into()));
+}
+
+#[test]
+fn a_program_is_told_of_the_end_of_a_run_that_an_answer_resumed() {
+    let project = WorkflowProject::new(ASK, "");
+    let notify = "echo \"$COUNTERFOIL_EVENT\" >> names";
+    project.run(&["run", "flow.yaml", "--notify", notify]).expect(4, &[]);
+    let answer = ["answer", "last", "approve", "proceed", "--notify", notify];
+    project.run(&answer).expect(2, &["--resume"]);
+    project.run(&[&answer[..], &["--resume"]].concat()).expect(0, &["✓ done"]);
+    assert_eq!(project.read("names"), "question\nend\n");
 }
 
 #[test]
