@@ -18,5 +18,5 @@ pub(crate) use change::{FileChange, InitRecord, UndoResult};
 pub(crate) use plan::{Bindings, Plan, current_binding, plan, unasked_bindings};
 pub(crate) use project_file::{FileState, file_state};
 pub(crate) use survey::{
-    CONFIG_SCHEMA, Subagents, Survey, find_on_path, proposed_commands, subagents, survey,
+    CONFIG_SCHEMA, SUBAGENTS, Subagents, Survey, find_on_path, proposed_commands, subagents, survey,
 };

@@ -3,15 +3,17 @@
 use crate::cli::{InitArgs, StateLocation};
 use crate::exit::Exit;
 use crate::init::{
-    Bindings, CONFIG_SCHEMA, FileChange, FileState, InitRecord, Plan, Survey, UndoResult,
-    current_binding, file_state, plan, project_file, survey, unasked_bindings,
+    Bindings, CONFIG_SCHEMA, FileChange, FileState, InitRecord, Plan, SUBAGENTS, Survey,
+    UndoResult, current_binding, file_state, plan, project_file, subagents, survey,
+    unasked_bindings,
 };
 use crate::render::{self, setup};
 use crate::{input, output, project, shell};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::suggest::did_you_mean;
-use counterfoil_contract::text::display_path;
+use counterfoil_contract::text::{display_path, join_limited};
 use counterfoil_engine::config::FILE;
+use std::collections::BTreeSet;
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
@@ -99,11 +101,8 @@ fn bindings(args: &InitArgs, root: &Path, survey: &Survey) -> Result<Bindings> {
     let mut bindings = Bindings::new();
     for (agent, id) in &args.bind {
         project::contract(id, &[], Some(root))?;
-        let known = survey.subagents.named.keys().map(String::as_str);
-        if !survey.subagents.named.contains_key(agent)
-            && let Some(hint) = did_you_mean(agent, known)
-        {
-            bail!("the project has no subagent '{agent}'; {hint}");
+        if current_binding(survey, agent).is_none() {
+            require_subagent(survey, agent)?;
         }
         if let Some(other) = current_binding(survey, agent).filter(|other| other != id) {
             bail!("agent '{agent}' is bound to {other} already; change that in {FILE}");
@@ -125,6 +124,27 @@ fn bindings(args: &InitArgs, root: &Path, survey: &Survey) -> Result<Bindings> {
         }
     }
     Ok(bindings)
+}
+
+/// Returns an error if an agent is none of the subagents. A project without subagents may have other
+/// agents, so there only a name that is similar to one of the user's is refused.
+fn require_subagent(survey: &Survey, agent: &str) -> Result<()> {
+    let users = std::env::home_dir().map(|home| subagents(&home)).unwrap_or_default().named;
+    let own = &survey.subagents.named;
+    if own.contains_key(agent) || users.contains_key(agent) {
+        return Ok(());
+    }
+    let known: BTreeSet<&str> = own.keys().chain(users.keys()).map(String::as_str).collect();
+    let hint = match did_you_mean(agent, known.iter().copied()) {
+        Some(hint) => hint,
+        None if own.is_empty() => return Ok(()),
+        None => format!(
+            "there {} {}; bind an agent that is defined elsewhere in {FILE}",
+            if known.len() == 1 { "is" } else { "are" },
+            join_limited(known, MAX_QUESTIONS)
+        ),
+    };
+    bail!("there is no subagent '{agent}' in {SUBAGENTS} or ~/{SUBAGENTS}; {hint}")
 }
 
 /// Whether a person can be asked.

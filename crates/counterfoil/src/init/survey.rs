@@ -22,6 +22,8 @@ const MAX_BUILD_FILE_BYTES: u64 = 4 << 20;
 /// The depth to which folders are searched.
 const MAX_DEPTH: usize = 4;
 
+/// The folder with the subagents of a project, and that of a user in the home folder.
+pub(crate) const SUBAGENTS: &str = ".claude/agents";
 /// The project settings of Claude Code.
 /// The JSON Schema of `counterfoil.toml`, for editors.
 pub(crate) const CONFIG_SCHEMA: &str = "schemas/counterfoil-config.schema.json";
@@ -161,11 +163,11 @@ fn is_executable(path: &Path) -> bool {
 /// The subagents in `.claude/agents`, by their front matter.
 pub(crate) fn subagents(root: &Path) -> Subagents {
     let mut found = Subagents::default();
-    let (files, is_truncated) = markdown_files(&root.join(".claude/agents"));
+    let (files, is_truncated) = markdown_files(&root.join(SUBAGENTS));
     if is_truncated {
         found
             .notes
-            .push(format!("only the first {MAX_AGENT_FILES} files in .claude/agents were read"));
+            .push(format!("only the first {MAX_AGENT_FILES} files in {SUBAGENTS} were read"));
     }
     for path in files {
         let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();

@@ -458,7 +458,19 @@ fn a_misspelled_agent_is_not_bound() {
     let output =
         project.command().args(["init", "--yes", "--bind", "reviwer=execution-loop/qa"]).output();
     output.expect(2, &["no subagent 'reviwer'", "did you mean 'reviewer'?"]);
+    let unknown =
+        project.command().args(["init", "--yes", "--bind", "nope=execution-loop/qa"]).output();
+    let expected = "there is no subagent 'nope' in .claude/agents or ~/.claude/agents; \
+                    there are poet, qa, reviewer; bind an agent that is defined elsewhere in \
+                    counterfoil.toml";
+    unknown.expect(2, &[expected]);
     assert_eq!(read_tree(&project.repo()), before);
+    // Without subagents, it may be an agent of another program.
+    std::fs::remove_dir_all(project.path("repo/.claude")).unwrap();
+    assert_eq!(
+        code(project.command().args(["init", "--yes", "--bind", "nope=execution-loop/qa"])),
+        0
+    );
 }
 
 #[test]
