@@ -8,7 +8,7 @@
 
 use crate::cli::StateLocation;
 use crate::project::{self, STATE_FOLDER};
-use crate::{input, output};
+use crate::{input, output, shell};
 use anyhow::{Context, Result, anyhow, bail};
 use counterfoil_contract::text::display_path;
 use counterfoil_engine::config::FILE;
@@ -18,9 +18,13 @@ use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The variable that names the state folder. A relative path begins at the repository.
 const VARIABLE: &str = "COUNTERFOIL_STATE";
+
+/// The folder in the work tree with the only runs of the repository that was looked at.
+static IN_TREE: OnceLock<PathBuf> = OnceLock::new();
 
 /// The folder with the runs.
 pub(crate) fn of(location: &StateLocation) -> Result<PathBuf> {
@@ -37,6 +41,10 @@ pub(crate) fn of_repository(repo: &Path) -> Result<PathBuf> {
     let found = find(repo)?;
     if let Some(note) = found.note {
         SAID.call_once(|| output::write_message("note", &note));
+    }
+    if let Some(in_tree) = found.in_tree {
+        // Whatever was found first was said.
+        let _ = IN_TREE.set(in_tree);
     }
     Ok(found.folder)
 }
@@ -78,10 +86,19 @@ pub(crate) fn has_runs(state: &Path) -> Result<bool> {
 
 /// Returns an error if the state folder has no runs. Commands that only read create no journal.
 pub(crate) fn require_runs(state: &Path) -> Result<()> {
-    if !has_runs(state)? {
-        bail!("there are no runs in {}; start one with `counterfoil run`", display_path(state));
+    if has_runs(state)? {
+        return Ok(());
     }
-    Ok(())
+    let hint = match IN_TREE.get() {
+        Some(in_tree) => format!("read those in the work tree with `{}`", state_flag(in_tree)),
+        None => "start one with `counterfoil run`".to_owned(),
+    };
+    bail!("there are no runs in {}; {hint}", display_path(state))
+}
+
+/// The option that names a state folder.
+fn state_flag(folder: &Path) -> String {
+    format!("--state {}", shell::quote(&folder.display().to_string()))
 }
 
 fn say_notices(engine: &Engine) {
@@ -123,15 +140,18 @@ pub(crate) fn repository_of_run(
 pub(crate) struct Found {
     pub(crate) folder: PathBuf,
     pub(crate) note: Option<String>,
+    /// The folder in the work tree, if only that one has runs: those of a demo, or of somebody who
+    /// named it.
+    in_tree: Option<PathBuf>,
 }
 
 /// The state folder of a repository that was not named on the command line.
 pub(crate) fn find(repo: &Path) -> Result<Found> {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
-        return Ok(Found { folder: repo.join(named), note: None });
+        return Ok(Found { folder: repo.join(named), note: None, in_tree: None });
     }
     if let Some(folder) = configured(repo)? {
-        return Ok(Found { folder, note: None });
+        return Ok(Found { folder, note: None, in_tree: None });
     }
     let base = base(std::env::var_os("XDG_STATE_HOME"), std::env::home_dir(), ".local/state");
     Ok(by_default(repo, base.as_deref()))
@@ -154,20 +174,19 @@ fn by_default(repo: &Path, base: Option<&Path>) -> Found {
              are kept in {}, where an agent can remove them",
             display_path(&in_tree)
         );
-        return Found { folder: in_tree, note: Some(note) };
+        return Found { folder: in_tree, note: Some(note), in_tree: None };
     };
     let folder = base.join(name(repo));
     let has_runs = |folder: &Path| folder.join("journal.db").exists();
-    let note = (has_runs(&in_tree) && !has_runs(&folder)).then(|| {
+    let in_tree = (has_runs(&in_tree) && !has_runs(&folder)).then_some(in_tree);
+    let note = in_tree.as_deref().map(|in_tree| {
         format!(
-            "runs are now kept in {new}; those in {old} are read with `--state {old}`, or move \
-             them with `mkdir -p {base} && mv {old} {new}`",
-            new = display_path(&folder),
-            old = display_path(&in_tree),
-            base = display_path(base)
+            "the runs in {} are only found with `{}`",
+            display_path(in_tree),
+            state_flag(in_tree)
         )
     });
-    Found { folder, note }
+    Found { folder, note, in_tree }
 }
 
 /// The name of the state folder of a repository: readable, and different for each repository.

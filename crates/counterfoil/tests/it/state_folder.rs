@@ -161,7 +161,13 @@ fn runs_in_the_work_tree_are_pointed_out_and_read_when_named() {
     assert!(at(&project, project.repo(), &run).output().is_success());
     let output = at(&project, project.repo(), &["show", "last"]).output();
     assert_eq!(output.code, Some(2), "{output:?}");
-    assert!(output.stderr.contains("--state") && output.stderr.contains("mv "), "{output:?}");
+    let in_tree = project.path(".counterfoil");
+    let flag = format!("`--state {}`\n", in_tree.display());
+    let lines: Vec<&str> = output.stderr.lines().collect();
+    let [note, error] = lines.as_slice() else { panic!("{output:?}") };
+    assert!(note.starts_with("note: the runs in "), "{note}");
+    assert!(error.contains("read those in the work tree with `--state "), "{error}");
+    assert_eq!(output.stderr.matches(&flag).count(), 2, "{output:?}");
     let named = ["show", "last", "--state", ".counterfoil"];
     assert!(at(&project, project.repo(), &named).output().is_success());
 }
