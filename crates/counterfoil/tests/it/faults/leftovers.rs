@@ -29,7 +29,9 @@ fn nothing_is_left_after_we_were_killed_and_the_run_is_taken_up() {
     assert!(live.kill());
     assert_eq!(project.show_last()["outcome"], "interrupted");
     project.write("agent.sh", "ls -1 > /dev/null; echo '{\"ok\": true}'\n");
-    project.run(&["resume", "last"]).expect(0, &["interrupted: the process that drove the run ended"]);
+    project
+        .run(&["resume", "last"])
+        .expect(0, &["interrupted: the process that drove the run ended"]);
     project.assert_intact();
 }
 
