@@ -115,7 +115,7 @@ impl Revision {
         let exclude = older_text(&settings.exclude, committed_at, &mut notes);
         let global = if settings.global_rules_are_of_repository {
             let note = "core.excludesFile is set in the configuration of the repository, where an agent \
-                        can set it, so what it ignores is not";
+                        can set it, so its rules are not used";
             notes.push(note.to_owned());
             String::new()
         } else {
@@ -229,7 +229,7 @@ fn older_text(path: &Path, committed_at: Option<SystemTime>, notes: &mut Vec<Str
     if !has_rules || changed.zip(committed_at).is_some_and(|(changed, base)| changed < base) {
         return text;
     }
-    notes.push("info/exclude was written since the base, so what it ignores is not".to_owned());
+    notes.push("info/exclude was written since the base, so its rules are not used".to_owned());
     String::new()
 }
 

@@ -234,8 +234,8 @@ fn nothing_but_the_commit_is_believed_of_a_revision() {
     let expected = ["A .gitattributes", "M .gitignore", "M a.rs", "A new.rs", "M src/b.rs"];
     assert_eq!(changed(&mut snapshotter, &base), expected);
     let notes = [
-        "info/exclude was written since the base, so what it ignores is not",
-        "core.excludesFile is set in the configuration of the repository, where an agent can set it, so what it ignores is not",
+        "info/exclude was written since the base, so its rules are not used",
+        "core.excludesFile is set in the configuration of the repository, where an agent can set it, so its rules are not used",
     ];
     assert_eq!(base.notes, notes);
 }
