@@ -89,7 +89,7 @@ pub fn decides_about_others(path: &Path) -> bool {
 
 /// The tests of a file, in the order of their lines. Empty if the file cannot be parsed.
 pub fn tests(path: &Path, text: &[u8]) -> Vec<Test> {
-    read(path, text, Deadline::after(Deadline::PER_FILE))
+    read(path, &parse::decoded(text), Deadline::after(Deadline::PER_FILE))
         .map(|inventory| inventory.tests)
         .unwrap_or_default()
 }

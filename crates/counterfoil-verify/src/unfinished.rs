@@ -10,7 +10,9 @@ mod comments;
 mod placeholders;
 mod plain;
 
-use crate::inventory::parse::{self, Deadline, Language, line_number, node_text, walk};
+use crate::inventory::parse::{
+    self, Deadline, Language, ParseFailure, line_number, node_text, walk,
+};
 use crate::inventory::{self, TestState};
 use counterfoil_contract::text::{display_path, escape_control};
 use schemars::JsonSchema;
@@ -152,7 +154,7 @@ pub fn find(path: &Path, text: &[u8]) -> Result<Vec<Unfinished>, String> {
 fn find_until(path: &Path, text: &[u8], deadline: Deadline) -> Result<Vec<Unfinished>, String> {
     let Some(language) = language_of(path, text) else { return Ok(Vec::new()) };
     if parse::is_binary(text) {
-        return Err("it is no text in UTF-8".to_owned());
+        return Err(ParseFailure::NotUtf8.message().to_owned());
     }
     let tree =
         parse::parse(language, text, deadline).map_err(|failure| failure.message().to_owned())?;
@@ -207,8 +209,9 @@ pub fn added<'a, B: AsRef<[u8]>>(
             continue;
         }
         // If what was there before cannot be read, everything counts as new, and that is noted.
-        for (text, is_now) in [(before, false), (after, true)] {
-            match find_until(path, text.unwrap_or_default(), deadline) {
+        let before = parse::decoded(before.unwrap_or_default());
+        for (text, is_now) in [(&*before, false), (after.unwrap_or_default(), true)] {
+            match find_until(path, text, deadline) {
                 Ok(places) if is_now => now.extend(places),
                 Ok(places) => {
                     for place in places {

@@ -7,11 +7,12 @@ mod switches;
 
 use super::body::Body;
 use super::changes::{IneffectiveTest, SelectionChange, TestDelta, TestName, WeakenedTest};
-use super::parse::{Deadline, Language, ParseFailure};
+use super::parse::{Deadline, Language, ParseFailure, decoded};
 use super::{Inventory, Test, TestState, doctests, read, selection};
 use counterfoil_contract::text::{display_path, escape_control, join_limited, pluralize};
 use memchr::memmem;
 use pairing::pair;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -41,7 +42,11 @@ pub fn compare<'a, B: AsRef<[u8]>>(
         if before.is_none() {
             comparison.created.insert(path.to_owned());
         }
-        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        let before = decoded(before.unwrap_or_default());
+        let after = after.unwrap_or_default();
+        // What was in another encoding may stay so: Python reads it if the file declares it.
+        let after = if matches!(before, Cow::Owned(_)) { decoded(after) } else { after.into() };
+        let (before, after) = (&*before, &*after);
         comparison.declare(path, after);
         comparison.examples(path, before, after);
         if selection::is_settings_file(path) {

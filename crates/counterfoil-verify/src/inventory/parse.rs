@@ -1,6 +1,7 @@
 //! Parses source files with limits on size and time. Syntax trees are traversed without recursion.
 
 use memchr::memmem;
+use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,6 +24,8 @@ pub(crate) enum Language {
 pub(crate) enum ParseFailure {
     /// The file exceeds the maximum size.
     TooLarge,
+    /// The file is no text in UTF-8. The texts of its nodes would be empty.
+    NotUtf8,
     /// The parser exceeded its time limit.
     TooSlow,
 }
@@ -31,6 +34,7 @@ impl ParseFailure {
     pub(crate) fn message(self) -> &'static str {
         match self {
             Self::TooLarge => "it is longer than 2 MiB",
+            Self::NotUtf8 => "it is no text in UTF-8",
             Self::TooSlow => "it takes too long to parse",
         }
     }
@@ -131,6 +135,16 @@ pub(crate) fn is_binary(text: &[u8]) -> bool {
     memchr::memchr(0, &text[..text.len().min(8_000)]).is_some()
 }
 
+/// A text in which each byte that is not UTF-8 is a character, if the text is not UTF-8 and not
+/// binary. Files that were in another encoding before a change are read so: marks are in ASCII.
+pub(crate) fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
+    if is_binary(text) || std::str::from_utf8(text).is_ok() {
+        return Cow::Borrowed(text);
+    }
+    let characters: String = text.iter().map(|byte| char::from(*byte)).collect();
+    Cow::Owned(characters.into_bytes())
+}
+
 /// A time limit for parsing. Error recovery costs a parser up to twenty times as much as parsing,
 /// and a file in the wrong language could take a minute. The number of steps does not bound that,
 /// so the time is limited.
@@ -158,6 +172,9 @@ impl Deadline {
 pub(crate) fn parse(language: Language, text: &[u8], all: Deadline) -> Result<Tree, ParseFailure> {
     if text.len() > super::MAX_BYTES {
         return Err(ParseFailure::TooLarge);
+    }
+    if std::str::from_utf8(text).is_err() {
+        return Err(ParseFailure::NotUtf8);
     }
     let mut parser = Parser::new();
     if parser.set_language(&language.grammar()).is_err() {

@@ -223,6 +223,30 @@ fn what_cannot_be_parsed_is_noted() {
 }
 
 #[test]
+fn what_is_not_utf8_is_noted() {
+    let random: Vec<u8> = (0..100_u8).map(|byte| byte.wrapping_mul(151) | 1).collect();
+    let texts: [(&str, &[u8]); 5] = [
+        ("x.py", b"# \xe9 TODO: x\nx = 1\n"),
+        ("x.py", b"def f(x):\n    raise NotImplementedError(\"\xe9\")\n"),
+        ("x.js", b"// \xe9 TODO\n"),
+        ("src/x.rs", b"// \xe9\nfn f() { todo!() }\n"),
+        ("x.py", &random),
+    ];
+    for (name, text) in texts {
+        let work = added([(Path::new(name), None, Some(text))].into_iter());
+        let unread: Vec<String> = work.unread.iter().map(ToString::to_string).collect();
+        assert_eq!(unread, [format!("{name}: it is no text in UTF-8")], "{text:?}");
+    }
+    // What was there before is known in any encoding.
+    let path = Path::new("x.py");
+    let old: &[u8] = b"# \xe9 TODO: x\nx = 1\n";
+    for now in [None, Some(old), Some("# \u{e9} TODO: x\nx = 2\n".as_bytes())] {
+        let work = added([(path, Some(old), now)].into_iter());
+        assert_eq!(work, UnfinishedWork::default(), "{now:?}");
+    }
+}
+
+#[test]
 fn files_in_other_languages_are_named() {
     let files = ["x.c", "deploy.sh", "X.java", "README.md", "data.json", "Cargo.lock", "gone.c"];
     let work = added(files.iter().map(|name| {

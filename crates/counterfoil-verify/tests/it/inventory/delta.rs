@@ -282,6 +282,26 @@ fn a_file_that_cannot_be_read_is_noted() {
 }
 
 #[test]
+fn a_file_that_is_not_utf8_any_more_is_noted() {
+    let between = |before: &[u8], after: &[u8]| {
+        compare([(Path::new("test_a.py"), Some(before), Some(after))].into_iter())
+    };
+    let verdict = |delta: &TestDelta| report(delta, ClaimPolicy::Require).verdict;
+    let old = b"def test_a():\n    assert f()\n";
+    let latin = b"# coding: latin-1\nimport pytest\ndef test_a():\n    assert f(\"\xe9\")\n";
+    let delta = between(old, latin);
+    assert_eq!(render(&delta), "note test_a.py: its tests were not read: it is no text in UTF-8");
+    assert_eq!(verdict(&delta), Verdict::Unverifiable);
+    // What was so before is read.
+    let other = b"# coding: latin-1\nimport pytest\ndef test_a():\n    assert f(\"\xe8\")\n";
+    let delta = between(latin, other);
+    assert_eq!((render(&delta), verdict(&delta)), (String::new(), Verdict::Verified));
+    let skipped = b"# coding: latin-1\nimport pytest\n@pytest.mark.skip(\"\xe9\")\ndef test_a():\n    assert f(\"\xe9\")\n";
+    let delta = between(latin, skipped);
+    assert_eq!(verdict(&delta), Verdict::Refuted, "{}", render(&delta));
+}
+
+#[test]
 fn what_people_read() {
     let record = ClaimPolicy::Record;
     let none = between(&[]);

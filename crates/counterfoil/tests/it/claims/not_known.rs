@@ -235,6 +235,20 @@ fn a_text_that_is_not_examined_as_text_is_named() {
 }
 
 #[test]
+fn a_source_file_that_is_not_utf8_is_named_in_every_format_and_fails() {
+    let project = worked_on();
+    project.write("latin.py", b"# \xe9 TODO: finish\nx = 1\n");
+    let answer = r#"{"files_changed": ["src/a.rs", "new.txt", "latin.py"]}"#;
+    for format in ["human", "json", "sarif", "junit", "github"] {
+        let output = verify(&project, answer, &["--strict", "--format", format]);
+        output.expect(3, &[]);
+        for part in ["latin.py", "it is no text in UTF-8"] {
+            assert!(output.stdout.contains(part), "{format}: no {part} in {output:?}");
+        }
+    }
+}
+
+#[test]
 fn notes_are_printed_in_every_format() {
     let project = worked_on();
     project.write("counterfoil.toml", "[checks]\ntest = \"true\"\n");
