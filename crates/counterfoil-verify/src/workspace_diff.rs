@@ -157,7 +157,8 @@ impl WorkspaceDiff {
             if left == 0 {
                 return Vec::new();
             }
-            let files = self.read_changed(paths, &mut unread);
+            // A new link replaces no test.
+            let files = self.read_changed(paths, inventory::decides_about_others, &mut unread);
             let has_tests = |path: &Path, text: &&Vec<u8>| inventory::may_hold_tests(path, text);
             for (path, before, after) in &files {
                 let texts = before.iter().chain(after).filter(|text| has_tests(path, text));
@@ -187,7 +188,7 @@ impl WorkspaceDiff {
             if left == 0 {
                 return Vec::new();
             }
-            let files = self.read_changed(paths, &mut unread);
+            let files = self.read_changed(paths, unfinished::is_source_file, &mut unread);
             let texts = files.iter().flat_map(|(_, before, after)| before.iter().chain(after));
             left = left.saturating_sub(texts.map(Vec::len).sum());
             files
@@ -203,22 +204,26 @@ impl WorkspaceDiff {
         work
     }
 
-    /// Reads changed files before and now. Those that cannot be read are added to `unread`.
+    /// Reads changed files before and now. Those that cannot be read are added to `unread`; links where
+    /// nothing was before only if they count.
     fn read_changed<'p>(
         &self,
         paths: &[&'p Path],
+        counts_if_new: fn(&Path) -> bool,
         unread: &mut Vec<Unread>,
     ) -> Vec<ChangedFile<'p>> {
         let not_read = |path: &Path, reason: String| Unread { file: Some(path.to_owned()), reason };
         let mut files = Vec::with_capacity(paths.len());
         for (path, before) in paths.iter().zip(self.snapshotter.contents(&self.before, paths)) {
-            // What a link or a device leads to is not observed. A new one replaces no test.
+            // What a link or a device leads to is not observed.
             let place = self.snapshotter.folder().join(path);
-            let is_new = matches!(before, Ok(None)) && !inventory::decides_about_others(path);
-            let is_plain = |meta: std::fs::Metadata| meta.is_file() || meta.is_dir();
-            if place.symlink_metadata().is_ok_and(|meta| !is_plain(meta)) {
-                if !is_new {
-                    unread.push(not_read(path, "it is no regular file".to_owned()));
+            let counts = !matches!(before, Ok(None)) || counts_if_new(path);
+            let meta = place.symlink_metadata().ok();
+            if let Some(meta) = meta.filter(|meta| !meta.is_file() && !meta.is_dir()) {
+                if counts {
+                    let reason =
+                        if meta.is_symlink() { "it is a link" } else { "it is no regular file" };
+                    unread.push(not_read(path, reason.to_owned()));
                 }
                 continue;
             }

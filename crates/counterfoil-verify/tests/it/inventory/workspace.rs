@@ -117,6 +117,39 @@ fn what_is_no_file_is_no_proof() {
     }
 }
 
+/// A step and what was not examined after it.
+type LinkRow = (&'static str, fn(&Path), &'static [&'static str]);
+
+#[test]
+fn a_link_with_the_name_of_a_source_file_is_not_examined() {
+    let rows: [LinkRow; 4] = [
+        (
+            "new",
+            |folder| symlink("test_a.py", folder.join("x.py")).unwrap(),
+            &["x.py: it is a link"],
+        ),
+        (
+            "to nothing",
+            |folder| symlink("no", folder.join("x.js")).unwrap(),
+            &["x.js: it is a link"],
+        ),
+        (
+            "in the place of a file",
+            |folder| {
+                fs::remove_file(folder.join("test_a.py")).unwrap();
+                symlink("/dev/null", folder.join("test_a.py")).unwrap();
+            },
+            &["test_a.py: it is a link"],
+        ),
+        ("a text", |folder| symlink("test_a.py", folder.join("x.md")).unwrap(), &[]),
+    ];
+    for (title, step, expected) in rows {
+        let work = observe(step, |observed| observed.unfinished_work());
+        let unread: Vec<String> = work.unread.iter().map(ToString::to_string).collect();
+        assert_eq!(unread, expected, "{title}: {work:?}");
+    }
+}
+
 /// Settings are no language whose tests are counted.
 #[test]
 fn settings_do_not_make_tests_of_another_language_countable() {

@@ -249,6 +249,20 @@ fn a_source_file_that_is_not_utf8_is_named_in_every_format_and_fails() {
 }
 
 #[test]
+fn a_link_with_the_name_of_a_source_file_is_named_in_every_format_and_fails() {
+    let project = worked_on();
+    std::os::unix::fs::symlink("../outside.py", project.path("away.py")).unwrap();
+    let answer = r#"{"files_changed": ["src/a.rs", "new.txt", "away.py"]}"#;
+    for format in ["human", "json", "sarif", "junit", "github"] {
+        let output = verify(&project, answer, &["--strict", "--format", format]);
+        output.expect(3, &[]);
+        for part in ["away.py", "it is a link"] {
+            assert!(output.stdout.contains(part), "{format}: no {part} in {output:?}");
+        }
+    }
+}
+
+#[test]
 fn notes_are_printed_in_every_format() {
     let project = worked_on();
     project.write("counterfoil.toml", "[checks]\ntest = \"true\"\n");
