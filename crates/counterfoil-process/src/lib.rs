@@ -28,7 +28,7 @@ mod watchdog;
 pub use enclosure::{Enclosure, announce_dashboard, enclosure};
 pub use interactive::{Exchange, InteractiveChild};
 pub use launch::SpawnError;
-pub use output_files::output_files;
+pub use output_files::{input_file, output_files};
 pub use platform::{
     ProcessLife, boot_id, is_without_modes, process_life, process_namespace, program_name,
 };

@@ -267,15 +267,17 @@ struct Surroundings<'a> {
     contracts: &'a [PathBuf],
 }
 
-/// The paths that are not part of the agent's work: the state folders, the file with the result, and
-/// the files that our own output goes to.
+/// The paths that are not part of the agent's work: the state folders, the file with the result (also
+/// if standard input is redirected from it), and the files that our own output goes to.
 fn own_files(folder: &Path, state: &Path, file: &Path) -> BTreeSet<PathBuf> {
     let repository = repository_top(folder).into_iter();
     let mut excluded: BTreeSet<PathBuf> =
         repository.chain([folder]).map(|folder| folder.join(STATE_FOLDER)).collect();
     excluded.extend(std::path::absolute(state).ok().into_iter().chain(state.canonicalize().ok()));
     excluded.extend(counterfoil_process::output_files());
-    if file.as_os_str() != "-" {
+    if file.as_os_str() == "-" {
+        excluded.extend(counterfoil_process::input_file());
+    } else {
         excluded.extend(std::path::absolute(file).ok().into_iter().chain(file.canonicalize().ok()));
     }
     excluded

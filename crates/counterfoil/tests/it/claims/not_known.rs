@@ -263,6 +263,19 @@ fn a_link_with_the_name_of_a_source_file_is_named_in_every_format_and_fails() {
 }
 
 #[test]
+fn the_file_that_standard_input_is_redirected_from_is_no_change() {
+    let project = worked_on();
+    project.write("answer.txt", r#"{"files_changed": ["src/a.rs", "new.txt"]}"#);
+    let line = r#""$0" "$@" < answer.txt"#;
+    let mut arguments = vec!["-c", line, PROGRAM];
+    arguments.extend(BASE.map(|word| if word == "answer.txt" { "-" } else { word }));
+    project.command_of("sh", &arguments).output().expect(0, &["1 made, 1 verified"]);
+    // Another one is.
+    project.write("other.txt", "other\n");
+    project.command_of("sh", &arguments).output().expect(3, &["other.txt"]);
+}
+
+#[test]
 fn notes_are_printed_in_every_format() {
     let project = worked_on();
     project.write("counterfoil.toml", "[checks]\ntest = \"true\"\n");
