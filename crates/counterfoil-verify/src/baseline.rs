@@ -24,6 +24,7 @@ const CONTENTS: &str = "contents";
 #[derive(Debug)]
 pub struct RevisionBaseline {
     diff: WorkspaceDiff,
+    commit: String,
     notes: Vec<String>,
     _kept: Option<KeptFiles>,
 }
@@ -142,19 +143,24 @@ impl RevisionBaseline {
             kept = Some(KeptFiles { folder: keep, _lock: lock });
         }
         // Work that is based on a revision is never older than the revision.
-        let Revision { snapshotter, snapshot, committed_at, .. } = opened;
+        let Revision { snapshotter, snapshot, commit, committed_at } = opened;
         notes.splice(0..0, snapshot.notes.iter().cloned());
         let start = kept.as_ref().map(|kept| (snapshot.clone(), kept.folder.join(PUT_BACK)));
         let mut diff = WorkspaceDiff::new(snapshotter, snapshot, committed_at);
         if let Some((start, put_back)) = start {
             diff = diff.with_run_start(Some(start), put_back);
         }
-        Ok(Self { diff, notes, _kept: kept })
+        Ok(Self { diff, commit, notes, _kept: kept })
     }
 
     /// The changes since the revision.
     pub fn diff(&mut self) -> &mut WorkspaceDiff {
         &mut self.diff
+    }
+
+    /// The id of the commit.
+    pub fn commit(&self) -> &str {
+        &self.commit
     }
 
     /// What could not be read of the revision or written again, with the reasons.

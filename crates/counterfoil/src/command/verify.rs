@@ -20,7 +20,7 @@ use counterfoil_verify::claims::{Check, CommitsBefore, StartWords, VerifyContext
 use counterfoil_verify::protect::WriteRules;
 use counterfoil_verify::unfinished::{UnfinishedWork, Unread};
 use counterfoil_verify::workspace_diff::WorkspaceDiff;
-use counterfoil_workspace::git::repository_top;
+use counterfoil_workspace::git::{head, repository_top};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +30,8 @@ use tokio::sync::watch;
 const KEPT: &str = "verify";
 /// The maximum number of files that a note names.
 const MAX_NAMES: usize = 10;
+/// The fewest digits of the id of a commit that git takes for it.
+const MIN_ABBREVIATION: usize = 4;
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     let folder = input::repository(args.repo.as_deref())?;
@@ -77,10 +79,12 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     }
     let mut notes: Vec<String> = base.notes().iter().cloned().chain(note).collect();
     let surroundings = Surroundings { state: &state, own_files: &own_files, contracts: &folders };
+    let moved_base = note_on_name_of_head(&folder, &args.base, base.commit());
     let unfinished = args.strict.then(|| GatedWork::from(unfinished_work(base.diff())));
     let verified =
         verify_claims(args, &contract, &claims, &report, &mut base, &surroundings, &mut notes)?;
     let Some(verified) = verified else { return Ok(Exit::Cancelled) };
+    notes.extend(moved_base);
     let gated = gate(verified, &claims, &args.required);
     match args.format {
         Format::Json => print_json(args, &report, &gated, &notes, unfinished.as_ref())?,
@@ -119,6 +123,18 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     }
     let failed = gated.fails() || unfinished.as_ref().is_some_and(GatedWork::fails);
     Ok(if failed { Exit::Claim } else { Exit::Success })
+}
+
+/// A note that the base is a name of the commit that is checked out: it may have moved with commits of
+/// the agent. An id of a commit does not move.
+fn note_on_name_of_head(folder: &Path, base: &str, commit: &str) -> Option<String> {
+    let is_id = base.len() >= MIN_ABBREVIATION && commit.starts_with(&base.to_lowercase());
+    (!is_id && head(folder).as_deref() == Some(commit)).then(|| {
+        format!(
+            "the base '{base}' is the commit that is checked out, so commits of the agent are not seen; \
+             name the commit from before it worked"
+        )
+    })
 }
 
 /// Remarks about the verification, for people: in JSON they are part of the document.

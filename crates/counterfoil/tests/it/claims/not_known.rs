@@ -276,6 +276,31 @@ fn the_file_that_standard_input_is_redirected_from_is_no_change() {
 }
 
 #[test]
+fn a_base_that_may_have_moved_with_the_agent_is_noted_in_every_format() {
+    let project = worked_on();
+    let said = "is the commit that is checked out, so commits of the agent are not seen";
+    project.write("answer.txt", r#"{"files_changed": ["src/a.rs", "new.txt"]}"#);
+    let run = |base: &str, format: &str| {
+        let arguments = BASE.map(|word| if word == "HEAD" { base } else { word });
+        let output = project.run(&[&arguments[..], &["--format", format]].concat());
+        output.expect(0, &[]);
+        output.stdout + &output.stderr
+    };
+    let commit = git(&project, &["rev-parse", "HEAD"]).trim().to_owned();
+    for format in ["human", "json", "sarif", "junit", "github"] {
+        for base in ["HEAD", "main"] {
+            assert!(run(base, format).contains(said), "{base} {format}");
+        }
+        // The id of a commit does not move.
+        for base in [commit.as_str(), &commit[..12]] {
+            assert!(!run(base, format).contains(said), "{base} {format}");
+        }
+    }
+    project.commit_all("work");
+    assert!(!run("HEAD~1", "human").contains(said));
+}
+
+#[test]
 fn notes_are_printed_in_every_format() {
     let project = worked_on();
     project.write("counterfoil.toml", "[checks]\ntest = \"true\"\n");
