@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a required claim that is not made fails the job.
 const MISSING: &str = "the claim is required, but the result does not make it";
@@ -215,6 +215,18 @@ impl From<UnfinishedWork> for GatedWork {
 }
 
 impl GatedWork {
+    /// The same with other paths of the files.
+    pub(crate) fn with_paths(&self, path_of: impl Fn(&Path) -> PathBuf) -> Self {
+        let mut work = self.clone();
+        for place in &mut work.places {
+            place.file = path_of(&place.file);
+        }
+        for file in work.not_examined.iter_mut().filter_map(|unexamined| unexamined.file.as_mut()) {
+            *file = path_of(file);
+        }
+        work
+    }
+
     /// Whether it makes the job fail.
     pub(crate) fn fails(&self) -> bool {
         !self.places.is_empty() || self.not_examined.iter().any(|file| file.counts)

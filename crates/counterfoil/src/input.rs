@@ -45,6 +45,27 @@ pub(crate) fn named(path: &Path) -> &Path {
     if path.as_os_str() == "-" { Path::new("<stdin>") } else { path }
 }
 
+/// The path of a file from the top of the repository around a folder, where GitHub looks for the files of
+/// annotations and of SARIF logs. As it is if the file is not in the repository, or there is none.
+pub(crate) fn placed(path: &Path, folder: &Path) -> PathBuf {
+    from_top(path, folder).unwrap_or_else(|| path.to_owned())
+}
+
+/// The path of a file from the top of the repository around a folder; none if it is not in it. The file
+/// itself may be a link.
+pub(crate) fn from_top(path: &Path, folder: &Path) -> Option<PathBuf> {
+    let top = repository_top(folder)?.canonicalize().ok()?;
+    path.symlink_metadata().ok()?;
+    let path = std::path::absolute(path).ok()?;
+    let real = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
+    real.strip_prefix(top).ok().map(Path::to_owned)
+}
+
+/// The current folder; empty if its path is not known.
+pub(crate) fn current_folder() -> PathBuf {
+    std::env::current_dir().unwrap_or_default()
+}
+
 /// Says on stderr what is waited for, if standard input is a terminal.
 pub(crate) fn announce_terminal(what: &str) {
     if std::io::stdin().is_terminal() {

@@ -49,7 +49,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
                 if format == Format::Human && files.len() > 1 {
                     output::write_stderr(&format!("{name}:\n"));
                 }
-                print_report(format, &contract, &report, input::named(file), &text)?;
+                let here = input::current_folder();
+                print_report(format, &contract, &report, input::named(file), &text, &here)?;
             }
         }
     }
@@ -156,7 +157,12 @@ fn print_reports(format: Format, reports: &[(&Path, Report)]) -> Result<()> {
     let named = || reports.iter().map(|(path, report)| (path.to_string_lossy(), report));
     match format {
         Format::Sarif => {
-            let all: Vec<_> = reports.iter().map(|(path, report)| (*path, report)).collect();
+            let here = input::current_folder();
+            let paths: Vec<PathBuf> =
+                reports.iter().map(|(path, _)| input::placed(path, &here)).collect();
+            let all: Vec<(&Path, &Report)> = std::iter::zip(&paths, reports)
+                .map(|(path, (_, report))| (path.as_path(), report))
+                .collect();
             output::write_json(&render::sarif::validation(&all))
         }
         Format::Junit => output::write_xml(&render::junit::validation(named())?),
@@ -171,21 +177,26 @@ fn print_reports(format: Format, reports: &[(&Path, Report)]) -> Result<()> {
     }
 }
 
-/// Prints a report in a format.
+/// Prints a report in a format. GitHub finds the file from the top of the repository around `folder`.
 pub(super) fn print_report(
     format: Format,
     contract: &Contract,
     report: &Report,
     path: &Path,
     text: &str,
+    folder: &Path,
 ) -> Result<()> {
     match format {
         Format::Json => output::write_json(report),
-        Format::Sarif => output::write_json(&render::sarif::validation(&[(path, report)])),
+        Format::Sarif => {
+            let path = input::placed(path, folder);
+            output::write_json(&render::sarif::validation(&[(path.as_path(), report)]))
+        }
         Format::Junit => {
             output::write_xml(&render::junit::validation([(path.to_string_lossy(), report)])?)
         }
         Format::Github => {
+            let path = input::placed(path, folder);
             output::write_stdout(&render::github::render(report, &path.to_string_lossy()))
         }
         Format::Human => {

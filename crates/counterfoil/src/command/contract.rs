@@ -202,10 +202,12 @@ fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
     }
     let good = linted.iter().all(|linted| linted.result.is_ok());
     let findings = || -> Vec<LintFinding> {
+        let here = input::current_folder();
         let all = linted.iter().flat_map(|linted| {
             let problems = linted.result.as_ref().err().map_or(&[][..], |error| &error.problems);
             let problems = problems.iter().chain(&linted.warnings);
-            problems.map(|problem| LintFinding::from_problem(&linted.file, problem))
+            let file = input::placed(&linted.file, &here);
+            problems.map(move |problem| LintFinding::from_problem(&file, problem))
         });
         all.collect()
     };

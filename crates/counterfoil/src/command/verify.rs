@@ -73,7 +73,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     if !report.is_accepted() {
         match args.format {
             Format::Json => print_json(args, &report, &GatedClaims::default(), &[], None)?,
-            format => super::check::print_report(format, &contract, &report, file, &text)?,
+            format => super::check::print_report(format, &contract, &report, file, &text, &folder)?,
         }
         return Ok(Exit::Failure);
     }
@@ -90,8 +90,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
         Format::Json => print_json(args, &report, &gated, &notes, unfinished.as_ref())?,
         Format::Sarif => {
             write_notes(&notes);
-            let work = unfinished.as_ref();
-            let log = render::sarif::claims(&gated, &report.contract, file, work);
+            let (file, work) = (input::placed(file, &folder), placed(unfinished.as_ref(), &folder));
+            let log = render::sarif::claims(&gated, &report.contract, &file, work.as_ref());
             output::write_json(&log)?;
         }
         Format::Junit => {
@@ -103,9 +103,10 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
             write_notes(&notes);
             let is_file = args.file.as_os_str() != "-";
             let line = report.provenance.span.map(|span| span.line);
-            let answer = Answer { file: is_file.then_some(file), line };
+            let (file, work) = (input::placed(file, &folder), placed(unfinished.as_ref(), &folder));
+            let answer = Answer { file: is_file.then_some(file.as_path()), line };
             let claims = render::github::claims(&gated, answer);
-            output::write_stdout(&(claims + &render::github::unfinished(unfinished.as_ref())))?;
+            output::write_stdout(&(claims + &render::github::unfinished(work.as_ref())))?;
         }
         Format::Human => {
             write_notes(&notes);
@@ -123,6 +124,14 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     }
     let failed = gated.fails() || unfinished.as_ref().is_some_and(GatedWork::fails);
     Ok(if failed { Exit::Claim } else { Exit::Success })
+}
+
+/// Unfinished work in a folder with the paths from the top of the repository.
+fn placed(work: Option<&GatedWork>, folder: &Path) -> Option<GatedWork> {
+    let path_of = |file: &Path| {
+        input::from_top(&folder.join(file), folder).unwrap_or_else(|| file.to_owned())
+    };
+    work.map(|work| work.with_paths(path_of))
 }
 
 /// A note that the base is a name of the commit that is checked out: it may have moved with commits of

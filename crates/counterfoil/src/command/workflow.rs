@@ -66,8 +66,10 @@ fn check(paths: &[PathBuf], contracts: &[PathBuf], format: LintFormat) -> Result
                 });
             }
             LintFormat::Sarif | LintFormat::Github => {
+                let here = input::current_folder();
                 all.extend(findings.iter().map(|finding| {
-                    LintFinding::from_finding(&source.path_of(&finding.file), finding)
+                    let file = input::placed(&source.path_of(&finding.file), &here);
+                    LintFinding::from_finding(&file, finding)
                 }));
             }
             LintFormat::Human => {

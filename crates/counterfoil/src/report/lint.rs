@@ -61,7 +61,7 @@ pub(crate) struct LintFinding {
     pub(crate) page: &'static str,
     /// Whether the file is valid all the same.
     pub(crate) is_warning: bool,
-    /// The file, relative to the current folder.
+    /// The file, from the top of the repository if it is in it; otherwise from the current folder.
     pub(crate) file: PathBuf,
     pub(crate) position: Option<Position>,
     /// The place in the definition, such as `rules[1].check`; empty for the whole.

@@ -5,6 +5,7 @@ mod journal;
 mod help;
 mod not_known;
 mod same_name;
+mod places;
 mod shown;
 mod stats;
 mod undo;
