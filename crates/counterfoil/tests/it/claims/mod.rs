@@ -4,8 +4,8 @@ mod journal;
 
 mod help;
 mod not_known;
-mod same_name;
 mod places;
+mod same_name;
 mod shown;
 mod stats;
 mod undo;
