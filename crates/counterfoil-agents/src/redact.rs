@@ -7,6 +7,7 @@ mod json;
 mod kinds;
 mod lines;
 mod lists;
+mod spellings;
 
 pub use kinds::compile_pattern;
 
@@ -21,8 +22,9 @@ use std::ops::Range;
 /// The most passes over a text. Another pass is made as long as a replacement reveals another
 /// secret.
 const MAX_ROUNDS: usize = 16;
-/// The most bytes of known values that are searched for everywhere. Further values are only
-/// redacted where their form or name identifies them.
+/// The most bytes of known values, and of the patterns for those with several spellings, that are
+/// searched for everywhere. Further values are only redacted where their form or name identifies
+/// them.
 const MAX_KNOWN_BYTES: usize = 1 << 18;
 /// The longest value that can be a password or token.
 const MAX_KNOWN_VALUE_BYTES: usize = 4096;
@@ -33,10 +35,12 @@ pub struct Redactor {
     finders: Finders,
     /// Values that are secret everywhere, with their kinds.
     known: BTreeMap<String, &'static str>,
-    /// Their total length in bytes.
+    /// The known values by what all their spellings have in common.
+    unescaped: BTreeMap<String, String>,
+    /// The total length of what is searched for, in bytes.
     known_bytes: usize,
-    /// A pattern for the known values, compiled when it is first needed.
-    literal: Option<Regex>,
+    /// Patterns for the known values and for their spellings, compiled when they are first needed.
+    literals: Option<Vec<Regex>>,
     /// The placeholder of each secret.
     labels: BTreeMap<String, String>,
     /// The number of secrets of each kind.
@@ -131,8 +135,9 @@ impl Redactor {
                 edges: own(r"-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")?,
             },
             known: BTreeMap::new(),
+            unescaped: BTreeMap::new(),
             known_bytes: 0,
-            literal: None,
+            literals: None,
             labels: BTreeMap::new(),
             numbers: BTreeMap::new(),
             counts: BTreeMap::new(),
@@ -175,12 +180,20 @@ impl Redactor {
     }
 
     fn add_known(&mut self, value: &str, kind: &'static str) {
-        let fits = value.len() <= MAX_KNOWN_VALUE_BYTES
-            && self.known_bytes + value.len() <= MAX_KNOWN_BYTES;
-        if fits && !self.known.contains_key(value) {
+        if value.len() > MAX_KNOWN_VALUE_BYTES || self.known.contains_key(value) {
+            return;
+        }
+        let size = if spellings::differ(value) {
+            value.len() + spellings::pattern(value).len()
+        } else {
+            value.len()
+        };
+        if self.known_bytes + size <= MAX_KNOWN_BYTES {
             self.known.insert(value.to_owned(), kind);
-            self.known_bytes += value.len();
-            self.literal = None;
+            let unescaped = spellings::unescape(value).text;
+            self.unescaped.entry(unescaped).or_insert_with(|| value.to_owned());
+            self.known_bytes += size;
+            self.literals = None;
         }
     }
 
@@ -205,16 +218,31 @@ impl Redactor {
         &self.counts
     }
 
-    /// Compiles the pattern for known values. Longer values come first, so that a prefix does not
-    /// win.
+    /// Compiles the patterns for known values. Longer values come first, so that a prefix does not
+    /// win. The values as they are have a pattern of their own, because it is searched for faster.
     fn prepare(&mut self) {
-        if self.literal.is_some() || self.known.is_empty() {
+        if self.literals.is_some() {
             return;
         }
         let mut known: Vec<&String> = self.known.keys().collect();
         known.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        let all: Vec<String> = known.into_iter().map(|value| regex::escape(value)).collect();
-        self.literal = regex::RegexBuilder::new(&all.join("|")).size_limit(256 << 20).build().ok();
+        let plain: Vec<String> = known.iter().map(|value| regex::escape(value)).collect();
+        let quoted = known.into_iter().filter(|value| spellings::differ(value));
+        let quoted: Vec<String> = quoted.map(|value| spellings::pattern(value)).collect();
+        let patterns = [plain, quoted].into_iter().filter(|all| !all.is_empty());
+        let compiled = patterns.filter_map(|all| {
+            regex::RegexBuilder::new(&all.join("|")).size_limit(256 << 20).build().ok()
+        });
+        self.literals = Some(compiled.collect());
+    }
+
+    /// The known value of which a text is a spelling.
+    fn known_value(&self, text: &str) -> Option<(&str, &'static str)> {
+        if let Some((value, kind)) = self.known.get_key_value(text) {
+            return Some((value.as_str(), *kind));
+        }
+        let value = self.unescaped.get(&spellings::unescape(text).text)?;
+        Some((value.as_str(), *self.known.get(value)?))
     }
 
     /// The redacted text; none if it contains no secret.
@@ -257,13 +285,14 @@ impl Redactor {
     fn label(&mut self, secret: &str, kind: &str) -> String {
         // The end of a sentence is not a part of the secret before it.
         let secret = trim_sentence(secret);
-        if let Some(label) = self.labels.get(secret) {
+        let secret = self.known_value(secret).map_or(secret, |(value, _)| value).to_owned();
+        if let Some(label) = self.labels.get(&secret) {
             return label.clone();
         }
         let number = self.numbers.entry(kind.to_owned()).or_default();
         *number += 1;
         let label = format!("[redacted:{kind}#{number}]");
-        self.labels.insert(secret.to_owned(), label.clone());
+        self.labels.insert(secret, label.clone());
         label
     }
 
@@ -289,9 +318,9 @@ impl Redactor {
         let start = within.start;
         let Some(text) = text.get(within).filter(|text| !text.is_empty()) else { return };
         let mut found = self.private_keys(text);
-        if let Some(literal) = &self.literal {
+        for literal in self.literals.iter().flatten() {
             found.extend(literal.find_iter(text).map(|found| {
-                let kind = self.known.get(found.as_str()).copied().unwrap_or("secret");
+                let kind = self.known_value(found.as_str()).map_or("secret", |(_, kind)| kind);
                 Span { at: found.range(), kind }
             }));
         }

@@ -102,6 +102,15 @@ fn redacted(text: &str) -> String {
     }
 }
 
+/// JSON whose strings have no secrets.
+fn redacted_json(value: &Value) -> String {
+    let text = value.to_string();
+    let Some(redactor) = REDACTOR.get() else { return text };
+    let mut redactor = redactor.lock().unwrap_or_else(PoisonError::into_inner);
+    let redacted = redactor.redact_bytes(text.as_bytes(), RedactionLevel::Full);
+    redacted.and_then(|redacted| String::from_utf8(redacted).ok()).unwrap_or_default()
+}
+
 /// Writes events. The subscriber passes each of them as a whole.
 struct EventWriter(fn(&str) -> String);
 
@@ -122,7 +131,7 @@ fn json_line(event: &str) -> String {
         return message_line(event);
     };
     complete(&mut event);
-    neutralize(&redacted(&event.to_string()), Form::Json).into_owned() + "\n"
+    neutralize(&redacted_json(&event), Form::Json).into_owned() + "\n"
 }
 
 /// Leaves out fields that say nothing, and names the agent of the attempt where an event does not.

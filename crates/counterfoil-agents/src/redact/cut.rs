@@ -1,7 +1,7 @@
 //! Finds the beginnings of known values at which a text was shortened. Many texts are shortened where
 //! they are made, long before they are redacted, and a part of a secret is a secret too.
 
-use super::{MAX_KNOWN_VALUE_BYTES, Redactor, Span};
+use super::{MAX_KNOWN_VALUE_BYTES, Redactor, Span, spellings};
 use std::ops::Bound;
 
 /// The mark of a place where a text was shortened.
@@ -24,23 +24,26 @@ impl Redactor {
     /// The longest beginning of a known value that ends there.
     fn cut_value(&self, text: &str, end: usize) -> Option<Span> {
         let first = text.floor_char_boundary(end.saturating_sub(MAX_KNOWN_VALUE_BYTES));
-        let before = text.get(first..end)?;
-        before.char_indices().find_map(|(at, _)| {
-            let (left, rest) = before.split_at(at);
+        let before = spellings::unescape(text.get(first..end)?);
+        before.starts.iter().find_map(|(at, original)| {
+            let (left, rest) = before.text.split_at(*at);
             let begins_word = !left.ends_with(char::is_alphanumeric);
             let least = if begins_word { MIN_BYTES } else { MIN_INSIDE_BYTES };
             if rest.len() < least {
                 return None;
             }
             let kind = self.kind_beginning_with(rest)?;
-            Some(Span { at: first + at..end, kind })
+            Some(Span { at: first + original..end, kind })
         })
     }
 
     /// The kind of a known value that begins with a text.
     fn kind_beginning_with(&self, text: &str) -> Option<&'static str> {
         let from: (Bound<&str>, Bound<&str>) = (Bound::Included(text), Bound::Unbounded);
-        let (value, kind) = self.known.range::<str, _>(from).next()?;
-        value.starts_with(text).then_some(*kind)
+        let (unescaped, value) = self.unescaped.range::<str, _>(from).next()?;
+        if !unescaped.starts_with(text) {
+            return None;
+        }
+        self.known.get(value).copied()
     }
 }

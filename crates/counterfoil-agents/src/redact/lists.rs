@@ -163,7 +163,7 @@ fn join<'r>(
         let parts: Vec<Range<usize>> = reached.map(within).collect();
         let texts = parts.iter().zip(&items[first..]).map(|(part, item)| &item[part.clone()]);
         let text: String = texts.collect();
-        Joined { first, parts, text, kind, is_known: redactor.known.contains_key(&whole[at]) }
+        Joined { first, parts, text, kind, is_known: redactor.known_value(&whole[at]).is_some() }
     })
 }
 

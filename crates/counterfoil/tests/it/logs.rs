@@ -91,6 +91,44 @@ fn no_secret_is_logged() {
     }
 }
 
+/// A report quotes what it received, and a line of the log quotes the report.
+#[test]
+fn no_secret_with_escapes_is_logged_or_passed_on() {
+    for (secret, part) in [
+        ("Tr0ub4dor\"3xq\\77zz", "Tr0ub4dor"),
+        ("zebra\tcolumns\nstripes-9", "columns"),
+        ("caf\u{e9}-cr\u{e8}me-77", "me-77"),
+    ] {
+        let project = project_with(&format!("a {secret} b"));
+        for format in ["json", "text"] {
+            let arguments = ["run", "flow.yaml", "--agent", "script:script.yaml"];
+            let mut run = project.command(&[&arguments[..], &["--log-format", format]].concat());
+            let output = run.env("DEPLOY_TOKEN", secret).env("COUNTERFOIL_LOG", "trace").output();
+            assert!(output.is_success(), "{}", output.stderr);
+            assert!(!output.stderr.contains(part), "{format}: {}", output.stderr);
+            assert!(output.stderr.contains("[redacted:variable#1]"), "{}", output.stderr);
+        }
+        let mut receipt = project.command(&["receipt", "last", "--format", "json"]);
+        let receipt = receipt.env("DEPLOY_TOKEN", secret).output();
+        assert!(receipt.is_success() && !receipt.stdout.contains(part), "{receipt:?}");
+        let mut export = project.command(&["export", "last", "rec"]);
+        export.env("DEPLOY_TOKEN", secret).output().expect(0, &[]);
+        for file in ["rec/recording.json", "rec/attempts/001-work/1.stdout"] {
+            assert!(!project.read_or_empty(file).contains(part), "{file}");
+        }
+        // A message to people quotes the text.
+        project.write("result.txt", json!({ "ok": format!("a {secret} b") }).to_string());
+        let arguments = ["check", "result.txt", "--contract", "contracts/step.yaml"];
+        let mut check = project.command(&[&arguments[..], &["--log-format", "json"]].concat());
+        let output = check.env("DEPLOY_TOKEN", secret).env("COUNTERFOIL_LOG", "warn").output();
+        assert_eq!(output.code, Some(1), "{output:?}");
+        assert!(!output.stderr.contains(part), "{}", output.stderr);
+        for line in parsed(&output.stderr) {
+            assert!(line["timestamp"].is_string(), "{line}");
+        }
+    }
+}
+
 /// The log shows the beginning of a value: 79 characters and a mark.
 #[test]
 fn no_part_of_a_secret_is_logged_where_a_value_is_cut() {

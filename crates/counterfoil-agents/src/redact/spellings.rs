@@ -1,0 +1,209 @@
+//! The spellings of a value in a text that quotes it: as JSON, as JSON in JSON, or with the escapes
+//! of a programming language.
+
+use std::fmt::Write;
+
+/// Whether a value is written differently where it is quoted.
+pub(super) fn differ(value: &str) -> bool {
+    value.chars().any(is_escaped)
+}
+
+fn is_escaped(char: char) -> bool {
+    matches!(char, '"' | '\'' | '\\') || char.is_control() || !char.is_ascii()
+}
+
+/// A pattern for a value in all its spellings. Every quotation adds backslashes, so that any number
+/// of them is accepted.
+pub(super) fn pattern(value: &str) -> String {
+    let mut pattern = String::with_capacity(value.len() * 2);
+    for char in value.chars() {
+        let literal = regex::escape(char.encode_utf8(&mut [0; 4]));
+        match char {
+            '"' | '\'' => pattern.push_str(&format!(r"\\*{literal}")),
+            '\\' => pattern.push_str(r"\\+"),
+            _ if is_escaped(char) => {
+                pattern.push_str(&format!(r"(?:{literal}|{})", escapes(char)));
+            }
+            _ => pattern.push_str(&literal),
+        }
+    }
+    pattern
+}
+
+/// A pattern for the escapes of a character.
+fn escapes(char: char) -> String {
+    let code = u32::from(char);
+    let mut forms = format!(r"u\{{0{{0,5}}(?i:{code:x})\}}");
+    for (index, unit) in char.encode_utf16(&mut [0; 2]).iter().enumerate() {
+        let before = if index == 0 { "|" } else { r"\\+" };
+        let _ = write!(forms, "{before}u(?i:{unit:04x})");
+    }
+    if code <= 0xff {
+        let _ = write!(forms, "|x(?i:{code:02x})");
+    }
+    if let Some((letter, _)) = LETTERS.iter().find(|(_, meant)| *meant == char) {
+        let _ = write!(forms, "|{letter}");
+    }
+    format!(r"\\+(?:{forms})")
+}
+
+/// The characters that are escaped by a letter.
+const LETTERS: [(char, char); 7] = [
+    ('n', '\n'),
+    ('r', '\r'),
+    ('t', '\t'),
+    ('b', '\u{8}'),
+    ('f', '\u{c}'),
+    ('e', '\u{1b}'),
+    ('0', '\0'),
+];
+
+/// A text without its escapes. All spellings of a value have the same.
+pub(super) struct Unescaped {
+    pub(super) text: String,
+    /// Where each character begins, here and in the original.
+    pub(super) starts: Vec<(usize, usize)>,
+}
+
+pub(super) fn unescape(text: &str) -> Unescaped {
+    let mut unescaped = Unescaped {
+        text: String::with_capacity(text.len()),
+        starts: Vec::with_capacity(text.len()),
+    };
+    let mut at = 0;
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        let after = rest.trim_start_matches('\\');
+        let slashes = rest.len() - after.len();
+        let escape = if slashes > 0 { escaped(after) } else { None };
+        let next = escape.or_else(|| after.chars().next().map(|char| (char, char.len_utf8())));
+        let Some((char, length)) = next else { return unescaped };
+        unescaped.starts.push((unescaped.text.len(), at));
+        unescaped.text.push(char);
+        at += slashes + length;
+    }
+}
+
+/// The character that an escape stands for, and the length of the escape after its backslashes.
+fn escaped(after: &str) -> Option<(char, usize)> {
+    match after.chars().next()? {
+        'u' => unicode(after),
+        'x' => Some((char::from_u32(hex(after.get(1..3)?)?)?, 3)),
+        letter => LETTERS.iter().find(|(known, _)| *known == letter).map(|(_, char)| (*char, 1)),
+    }
+}
+
+fn unicode(after: &str) -> Option<(char, usize)> {
+    if let Some(code) = after.strip_prefix("u{") {
+        let end = code.bytes().take(7).position(|byte| byte == b'}')?;
+        return Some((char::from_u32(hex(code.get(..end)?)?)?, end + 3));
+    }
+    let first = hex(after.get(1..5)?)?;
+    if let Some(char) = char::from_u32(first) {
+        return Some((char, 5));
+    }
+    // The first half of a character.
+    let rest = after.get(5..)?;
+    let second = rest.trim_start_matches('\\');
+    let slashes = rest.len() - second.len();
+    let second = hex(second.strip_prefix('u')?.get(..4)?)?;
+    let halves = [u16::try_from(first).ok()?, u16::try_from(second).ok()?];
+    let char = char::decode_utf16(halves).next()?.ok()?;
+    Some((char, 10 + slashes))
+}
+
+fn hex(digits: &str) -> Option<u32> {
+    if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u32::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::{RedactionLevel, Redactor};
+    use serde_json::Value;
+
+    /// Values that are written differently where they are quoted.
+    const VALUES: [&str; 7] = [
+        r#"Tr0ub4dor"3xq\77zz"#,
+        "two\tcolumns and\nthree\r\nlines",
+        "caf\u{e9}-cr\u{e8}me-\u{1f511}-9",
+        r"C:\new\temp\key7",
+        "bell\u{7}nul\0esc\u{1b}[1m",
+        r#""quoted-9""#,
+        r"ends-with-9\",
+    ];
+
+    fn json(text: &str) -> String {
+        let quoted = Value::from(text).to_string();
+        quoted[1..quoted.len() - 1].to_owned()
+    }
+
+    fn ascii(text: &str) -> String {
+        let unit = |unit: u16| match u8::try_from(unit) {
+            Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+            _ => format!("\\u{unit:04x}"),
+        };
+        json(text).encode_utf16().map(unit).collect()
+    }
+
+    fn debug(text: &str) -> String {
+        let quoted = format!("{text:?}");
+        quoted[1..quoted.len() - 1].to_owned()
+    }
+
+    #[test]
+    fn a_known_value_is_redacted_in_each_of_its_spellings() {
+        let quotations: [fn(&str) -> String; 4] = [json, ascii, debug, |text| text.to_owned()];
+        for value in VALUES {
+            let mut redactor = Redactor::new(&[]).unwrap();
+            redactor.learn_variables([("DEPLOY_KEY_SECRET".to_owned(), value.to_owned())]);
+            for inner in quotations {
+                for outer in quotations {
+                    for last in quotations {
+                        let written = last(&outer(&inner(value)));
+                        let redacted = redactor
+                            .redact_text(&format!("(a {written} b)"), RedactionLevel::KnownForms);
+                        assert_eq!(redacted, "(a [redacted:variable#1] b)", "{written}");
+                    }
+                }
+            }
+        }
+        let mut redactor = Redactor::new(&[]).unwrap();
+        redactor.learn_variables([("A_TOKEN".to_owned(), VALUES[2].to_owned())]);
+        let written = r"caf\u{E9}-cr\u{00e8}me-\u{1F511}-9";
+        assert_eq!(
+            redactor.redact_text(written, RedactionLevel::KnownForms),
+            "[redacted:variable#1]"
+        );
+    }
+
+    #[test]
+    fn what_is_left_of_a_known_value_is_redacted_in_each_of_its_spellings() {
+        let mut redactor = Redactor::new(&[]).unwrap();
+        redactor.learn_variables([("DEPLOY_KEY_SECRET".to_owned(), VALUES[0].to_owned())]);
+        for written in [r#"Tr0ub4dor"3x"#, r#"Tr0ub4dor\"3x"#, r#"Tr0ub4dor\\\"3xq\\\\7"#] {
+            let redacted =
+                redactor.redact_text(&format!("(a {written}… b)"), RedactionLevel::KnownForms);
+            assert!(redacted.starts_with("(a [redacted:variable#"), "{redacted}");
+            assert!(redacted.ends_with("]… b)"), "{redacted}");
+        }
+    }
+
+    #[test]
+    fn other_texts_with_escapes_stay() {
+        let mut redactor = Redactor::new(&[]).unwrap();
+        redactor.learn_variables(
+            VALUES
+                .iter()
+                .enumerate()
+                .map(|(n, value)| (format!("KEY{n}_TOKEN"), (*value).to_owned())),
+        );
+        for text in
+            [r#"Tr0ub4dor\"4xq"#, r"C:\\new\\temp", r"\u{zz} \x \u12 \ud83d\u0041 \", "quoted-9"]
+        {
+            assert_eq!(redactor.redact_text(text, RedactionLevel::KnownForms), text);
+        }
+    }
+}
