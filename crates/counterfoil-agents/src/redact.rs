@@ -7,6 +7,7 @@ mod json;
 mod kinds;
 mod lines;
 mod lists;
+mod private_keys;
 mod spellings;
 
 pub use kinds::compile_pattern;
@@ -353,50 +354,6 @@ impl Redactor {
         }
         let shifted = |span: Span| Span { at: span.at.start + start..span.at.end + start, ..span };
         spans.extend(merged.into_iter().map(shifted));
-    }
-
-    /// Private keys from their first to their last line, or as far as they go if they are cut off.
-    fn private_keys(&self, text: &str) -> Vec<Span> {
-        let edges: Vec<(bool, Range<usize>)> = self
-            .finders
-            .edges
-            .captures_iter(text)
-            .filter_map(|edge| Some((edge.get(1)?.as_str() == "BEGIN", edge.get(0)?.range())))
-            .collect();
-        let spans = edges.iter().enumerate().filter(|(_, (begins, _))| *begins).map(
-            |(index, (_, begin))| {
-                let end = match edges.get(index + 1) {
-                    // In source code, a quote ends the string that contains the key.
-                    Some((false, end)) if !text[begin.end..end.start].contains('"') => end.end,
-                    _ => begin.end + key_length(&text[begin.end..]),
-                };
-                Span { at: begin.start..end, kind: "private-key" }
-            },
-        );
-        spans.collect()
-    }
-}
-
-/// The length of a key without a last line: all lines of Base64 characters.
-fn key_length(text: &str) -> usize {
-    let is_base64 = |char: char| char.is_ascii_alphanumeric() || matches!(char, '+' | '/' | '=');
-    let mut length = 0;
-    loop {
-        let rest = &text[length..];
-        let gap = rest.len() - rest.trim_start_matches(|char: char| char.is_whitespace()).len();
-        // Escaped line endings.
-        let gap = gap + rest[gap..].len()
-            - rest[gap..].trim_start_matches("\\r").trim_start_matches("\\n").len();
-        let line = rest[gap..].find(|char| !is_base64(char)).unwrap_or(rest.len() - gap);
-        let after = &rest[gap + line..];
-        let is_last = after.is_empty()
-            || after.starts_with(cut::MARK)
-            || after.trim_start().starts_with("-----");
-        let continues = line >= 32 || (line > 0 && is_last);
-        if !continues {
-            return length;
-        }
-        length += gap + line;
     }
 }
 
