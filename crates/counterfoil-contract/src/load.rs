@@ -1,6 +1,7 @@
 //! Contracts from text and from files.
 
 mod folder;
+mod keys;
 #[cfg(feature = "yaml")]
 mod yaml;
 
@@ -16,7 +17,8 @@ use crate::source::Source;
 use crate::text::display_path;
 use std::path::{Path, PathBuf};
 
-pub use folder::{Folder, FolderError, FolderFiles};
+pub use folder::{Folder, FolderError, FolderFiles, is_contract_file};
+pub use keys::{misspelt_key, not_utf8, top_keys};
 #[cfg(feature = "yaml")]
 pub use yaml::{WriteYamlError, yaml_error};
 
@@ -92,9 +94,14 @@ pub fn gives_key(text: &str, key: &str, may_be_indented: bool) -> bool {
     })
 }
 
+/// The keys that contracts have, beside one that may be misspelt.
+pub const CONTRACT_KEYS: [&str; 4] = ["version", "fields", "schema", "rules"];
+
 /// Whether a text has a key `contract` somewhere, as the files of contracts do.
 pub fn is_contract_text(text: &str) -> bool {
-    gives_key(text, "contract", true) || text.contains("\"contract\"")
+    gives_key(text, "contract", true)
+        || text.contains("\"contract\"")
+        || top_keys(text).contains(&"contract")
 }
 
 impl Registry {
@@ -191,6 +198,9 @@ fn read_text(path: &Path) -> Result<String, String> {
             meta.len()
         ));
     }
-    std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read {}: {error}", display_path(path)))
+    let bytes = std::fs::read(path)
+        .map_err(|error| format!("cannot read {}: {error}", display_path(path)))?;
+    String::from_utf8(bytes).map_err(|error| {
+        format!("cannot read {}: {}", display_path(path), not_utf8(error.as_bytes()))
+    })
 }

@@ -1,6 +1,6 @@
 //! Reads the files of a workflow from a folder.
 
-use counterfoil_contract::load::{Folder, FolderError};
+use counterfoil_contract::load::{Folder, FolderError, not_utf8};
 use counterfoil_flow::{FileError, Files};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
@@ -52,17 +52,14 @@ impl Files for FsFiles {
         if !meta.is_file() {
             return Err("it is not a regular file".into());
         }
-        let mut text = String::new();
-        let read = file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text);
-        let too_large = meta.len().max(text.len() as u64) > MAX_FILE_BYTES;
+        let mut bytes = Vec::new();
+        let read = file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes);
+        let too_large = meta.len().max(bytes.len() as u64) > MAX_FILE_BYTES;
         if too_large {
             return Err(format!("it has {} bytes, more than {MAX_FILE_BYTES}", meta.len()).into());
         }
-        read.map_err(|error| match error.kind() {
-            std::io::ErrorKind::InvalidData => FileError::from("it is not UTF-8"),
-            _ => error.to_string().into(),
-        })?;
-        Ok(text)
+        read.map_err(|error| FileError::from(error.to_string()))?;
+        String::from_utf8(bytes).map_err(|error| not_utf8(error.as_bytes()).into())
     }
 
     fn list(&self, path: &str) -> Result<Vec<String>, FileError> {

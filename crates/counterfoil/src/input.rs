@@ -3,19 +3,24 @@
 
 use crate::output;
 use anyhow::{Context, Result, bail};
-use counterfoil_contract::load::{Folder, is_contract_text};
-use counterfoil_contract::text::{display_path, pluralize};
+use counterfoil_contract::load::{Folder, is_contract_text, misspelt_key};
+use counterfoil_contract::text::{display_path, join_limited, pluralize};
 use counterfoil_contract::{Contract, Definition, LoadError, Registry, ResolveError};
 use counterfoil_workspace::git::repository_top;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub(crate) use counterfoil_contract::load::is_contract_file;
+
 /// Larger files are no contracts that the loader reads.
 const MAX_CONTRACT_BYTES: u64 = 4 << 20;
 /// How many bytes of a file in a folder are read to find out what it is.
 const MAX_LISTED_BYTES: usize = 4 << 20;
+/// The most names of files that are left out.
+const MAX_LEFT_OUT: usize = 10;
 
 /// The name for people and the content of a file, or of standard input for `-`. At most one byte more than `limit`
 /// is read, so that the caller can tell that the input is too large.
@@ -203,20 +208,43 @@ fn is_contract(path: &Path) -> Option<bool> {
     Some(value["contract"].is_string() && value["version"].is_number())
 }
 
+/// What tells files of a kind from others in a folder.
+pub(crate) struct FileKind {
+    /// The key at the top of each.
+    pub(crate) key: &'static str,
+    /// Others that each has some of: with one of them, a key that is nearly `key` is misspelt.
+    pub(crate) others: &'static [&'static str],
+    /// Whether a text has the key.
+    pub(crate) gives_key: fn(&str) -> bool,
+}
+
+/// The files that are found at paths.
+#[derive(Default)]
+pub(crate) struct FoundFiles {
+    pub(crate) files: Vec<PathBuf>,
+    /// Files of YAML or JSON in folders that are of another kind.
+    pub(crate) left_out: Vec<PathBuf>,
+}
+
+/// What is said of files in folders that are of another kind; none if there are none.
+pub(crate) fn left_out_note(files: &[PathBuf], key: &str) -> Option<String> {
+    if files.is_empty() {
+        return None;
+    }
+    let names = join_limited(files.iter().map(|file| display_path(file)), MAX_LEFT_OUT);
+    Some(format!("{} left out, without a key `{key}`: {names}", pluralize(files.len(), "file")))
+}
+
 /// Files as they are, and for a folder those files of YAML or JSON in it, and in the folders in it,
-/// whose text is of a kind, such as a contract. A folder without any is an error.
-pub(crate) fn files_in(
-    paths: &[PathBuf],
-    kind: &str,
-    is_of_kind: impl Fn(&str) -> bool,
-) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
+/// that are of a kind, such as contracts. A folder without any is an error.
+pub(crate) fn files_in(paths: &[PathBuf], kind: &FileKind) -> Result<FoundFiles> {
+    let mut all = FoundFiles::default();
     for path in paths {
         if !path.is_dir() {
             if !path.exists() {
                 bail!("there is no file or folder {}", display_path(path));
             }
-            files.push(path.clone());
+            all.files.push(path.clone());
             continue;
         }
         let name = display_path(path);
@@ -224,40 +252,35 @@ pub(crate) fn files_in(
             .list(Path::new(""))
             .with_context(|| format!("cannot read the folder {name}"))?;
         warn_of_dangling(path, &found.dangling);
-        let before = files.len();
-        let mut others = 0;
+        let before = all.files.len();
         for file in found.files {
             let file = path.join(file);
             // Reading a pipe would block. Who loads the file says what it is.
             let is_plain = std::fs::metadata(&file).is_ok_and(|meta| meta.is_file());
-            if !is_plain || is_of_kind(&listed_text(&file)?) {
-                files.push(file);
+            if !is_plain || is_of_kind(&file, kind)? {
+                all.files.push(file);
             } else {
-                others += 1;
+                all.left_out.push(file);
             }
         }
-        if files.len() == before {
-            bail!("there is no {kind} file in the folder {name} or in the folders in it");
-        }
-        if others > 0 {
-            let files = pluralize(others, "file");
-            let message = format!("{files} in {name} left out, without a key `{kind}`");
-            output::write_message("note", &message);
+        if all.files.len() == before {
+            let key = kind.key;
+            bail!("there is no {key} file in the folder {name} or in the folders in it");
         }
     }
-    Ok(files)
+    Ok(all)
 }
 
-/// The beginning of a file in a folder.
-fn listed_text(file: &Path) -> Result<String> {
+/// Whether a file in a folder is meant to be of a kind. One that cannot be read as text can be
+/// anything; who loads it says what is wrong.
+fn is_of_kind(file: &Path, kind: &FileKind) -> Result<bool> {
     let (_, bytes) = read(file, MAX_LISTED_BYTES)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Whether a path has the extension of a contract file.
-pub(crate) fn is_contract_file(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(extension, Some("yaml" | "yml" | "json"))
+    let is_whole = bytes.len() <= MAX_LISTED_BYTES;
+    let text = String::from_utf8_lossy(&bytes);
+    let is_unreadable = is_whole && matches!(text, Cow::Owned(_));
+    Ok(is_unreadable
+        || (kind.gives_key)(&text)
+        || misspelt_key(&text, kind.key, kind.others).is_some())
 }
 
 /// A contract by id or, if the name has the extension of a contract file, from that file.

@@ -170,11 +170,15 @@ impl Folder {
 /// Whether a path in a folder has the ending of a contract file and is not hidden.
 fn is_contract(path: &Path) -> bool {
     let is_hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    !is_hidden
-        && path
-            .extension()
-            .and_then(|extension| extension.to_str())
-            .is_some_and(|extension| matches!(extension, "yaml" | "yml" | "json"))
+    !is_hidden && is_contract_file(path)
+}
+
+/// Whether a path has the extension of a contract file, in small or capital letters.
+pub fn is_contract_file(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| {
+        ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known))
+    })
 }
 
 #[cfg(test)]

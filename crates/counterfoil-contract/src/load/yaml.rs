@@ -3,7 +3,7 @@
 mod plain_numbers;
 mod words;
 
-use super::{check_size, syntax_error};
+use super::{CONTRACT_KEYS, check_size, misspelt_key, syntax_error};
 use crate::compile::compile;
 use crate::contract::Contract;
 use crate::definition::Definition;
@@ -33,7 +33,13 @@ impl Definition {
         serde_saphyr::from_str_with_options(text, options).map_err(|error| {
             let line =
                 error.location().map(|location| usize::try_from(location.line()).unwrap_or(0));
-            syntax_error(name, yaml_error(&error), line)
+            let mut refused = syntax_error(name, yaml_error(&error), line);
+            if let Some(near) = misspelt_key(text, "contract", &CONTRACT_KEYS) {
+                for problem in &mut refused.problems {
+                    problem.hint = format!("did you mean 'contract' and not '{near}'?");
+                }
+            }
+            refused
         })
     }
 

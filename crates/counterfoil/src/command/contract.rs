@@ -2,13 +2,13 @@
 
 use crate::cli::{ContractCommand, LintFormat, ListFormat, ShowFormat};
 use crate::exit::Exit;
-use crate::input::ContractFile;
+use crate::input::{ContractFile, FileKind, FoundFiles};
 use crate::report::contract::ContractListItem;
 use crate::report::lint::{ContractLint, LintFinding, LintedContract};
 use crate::{input, output, project, render};
 use anyhow::{Result, anyhow, bail};
 use counterfoil_contract::compat::{self, Comparison, Direction};
-use counterfoil_contract::load::is_contract_text;
+use counterfoil_contract::load::{CONTRACT_KEYS, is_contract_text};
 use counterfoil_contract::render::{markdown, vendor};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::{display_path, escape_control, is_unsafe};
@@ -16,6 +16,10 @@ use counterfoil_contract::{Contract, Definition, LoadError, Problem, Registry};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+
+/// The files of contracts.
+const CONTRACT: FileKind =
+    FileKind { key: "contract", others: &CONTRACT_KEYS, gives_key: is_contract_text };
 
 pub(crate) fn run(command: &ContractCommand) -> Result<Exit> {
     match command {
@@ -191,7 +195,9 @@ impl Linted {
 fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
     let mut registry = Registry::new();
     let mut linted = Vec::new();
-    for file in contract_files(paths)? {
+    let found = contract_files(paths)?;
+    let note = input::left_out_note(&found.left_out, CONTRACT.key);
+    for file in found.files {
         let result = Contract::from_file(&file).and_then(|contract| {
             // Two files of one id and version cannot be loaded together.
             registry.add(contract.definition().clone())?;
@@ -199,6 +205,9 @@ fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
         });
         let warnings = result.as_ref().map(Contract::lint).unwrap_or_default();
         linted.push(Linted { file, result, warnings });
+    }
+    if let Some(note) = &note {
+        output::write_message("note", note);
     }
     let good = linted.iter().all(|linted| linted.result.is_ok());
     let findings = || -> Vec<LintFinding> {
@@ -228,17 +237,23 @@ fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
         }
         LintFormat::Json => {
             let contracts = linted.into_iter().map(Linted::report).collect();
-            output::write_json(&ContractLint { ok: good, contracts })?;
+            let left_out = found.left_out.iter().map(|file| file.to_string_lossy().into_owned());
+            let left_out = left_out.collect();
+            output::write_json(&ContractLint { ok: good, contracts, left_out })?;
         }
-        LintFormat::Sarif => output::write_json(&render::sarif::lint(&findings()))?,
-        LintFormat::Github => output::write_stdout(&render::github::lint(&findings()))?,
+        LintFormat::Sarif => {
+            output::write_json(&render::sarif::lint(&findings(), note.as_deref()))?;
+        }
+        LintFormat::Github => {
+            output::write_stdout(&render::github::lint(&findings(), note.as_deref()))?;
+        }
     }
     Ok(good.into())
 }
 
 /// The contract files at the given paths. In a folder, a file without a `contract` key is not one.
 /// What is no path is the id of a contract of the project.
-fn contract_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+fn contract_files(paths: &[PathBuf]) -> Result<FoundFiles> {
     let mut found = Vec::new();
     for path in paths {
         let is_path = path.exists() || input::is_contract_file(path);
@@ -247,7 +262,7 @@ fn contract_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             None => found.push(path.clone()),
         }
     }
-    input::files_in(&found, "contract", is_contract_text)
+    input::files_in(&found, &CONTRACT)
 }
 
 /// The files of the project that define the contract `id` or `id@version`. Those that cannot be

@@ -3,12 +3,13 @@
 use crate::cli::{GraphFormat, LintFormat, WorkflowCommand};
 use crate::exit::Exit;
 use crate::init::proposed_commands;
+use crate::input::FileKind;
 use crate::report::lint::{LintFinding, LintedWorkflow, WorkflowLint};
 use crate::report::project_checks;
 use crate::source::Source;
 use crate::{input, output, project, render as formats, terminal};
 use anyhow::{Result, bail};
-use counterfoil_contract::load::gives_key;
+use counterfoil_contract::load::{gives_key, top_keys};
 use counterfoil_contract::text::escape_control;
 use counterfoil_engine::config::Config;
 use counterfoil_flow::{Finding, Rejected, Workflow, graph, render};
@@ -41,7 +42,9 @@ fn check(paths: &[PathBuf], contracts: &[PathBuf], format: LintFormat) -> Result
     let mut good = true;
     let mut reports = Vec::new();
     let mut all = Vec::new();
-    for source in sources(paths)? {
+    let (sources, left_out) = sources(paths)?;
+    let note = input::left_out_note(&left_out, WORKFLOW.key);
+    for source in sources {
         let mut found = source.check(&registry)?;
         let mut warnings: Vec<String> = checks.as_ref().err().into_iter().cloned().collect();
         if let (Ok(workflow), Ok(checks)) = (&found, &checks) {
@@ -80,11 +83,18 @@ fn check(paths: &[PathBuf], contracts: &[PathBuf], format: LintFormat) -> Result
             }
         }
     }
+    if let Some(note) = &note {
+        output::write_message("note", note);
+    }
     match format {
         LintFormat::Human => {}
-        LintFormat::Json => output::write_json(&WorkflowLint { ok: good, workflows: reports })?,
-        LintFormat::Sarif => output::write_json(&formats::sarif::lint(&all))?,
-        LintFormat::Github => output::write_stdout(&formats::github::lint(&all))?,
+        LintFormat::Json => {
+            let left_out = left_out.iter().map(|file| file.to_string_lossy().into_owned());
+            let left_out = left_out.collect();
+            output::write_json(&WorkflowLint { ok: good, workflows: reports, left_out })?;
+        }
+        LintFormat::Sarif => output::write_json(&formats::sarif::lint(&all, note.as_deref()))?,
+        LintFormat::Github => output::write_stdout(&formats::github::lint(&all, note.as_deref()))?,
     }
     Ok(good.into())
 }
@@ -106,22 +116,31 @@ fn project_folder() -> Result<PathBuf> {
     Ok(project::config_folder(&repo).unwrap_or(repo))
 }
 
+/// The files of workflows.
+const WORKFLOW: FileKind = FileKind {
+    key: "workflow",
+    others: &["start", "states", "agents"],
+    gives_key: |text| gives_key(text, "workflow", false) || top_keys(text).contains(&"workflow"),
+};
+
 /// The workflows at the given paths. In a folder, a file without a `workflow` key at its top is not
-/// one.
-fn sources(paths: &[PathBuf]) -> Result<Vec<Source>> {
-    let is_workflow = |text: &str| gives_key(text, "workflow", false);
+/// one, and is returned with the others that are left out.
+fn sources(paths: &[PathBuf]) -> Result<(Vec<Source>, Vec<PathBuf>)> {
     let mut sources = Vec::new();
+    let mut left_out = Vec::new();
     for path in paths {
         match Source::find_in_packs(path) {
             Some(source) => sources.push(source),
             None => {
-                for file in input::files_in(std::slice::from_ref(path), "workflow", is_workflow)? {
-                    sources.push(Source::find(&file)?);
+                let found = input::files_in(std::slice::from_ref(path), &WORKFLOW)?;
+                for file in &found.files {
+                    sources.push(Source::find(file)?);
                 }
+                left_out.extend(found.left_out);
             }
         }
     }
-    Ok(sources)
+    Ok((sources, left_out))
 }
 
 fn result_text(name: &str, found: &Result<Workflow, Rejected>) -> String {

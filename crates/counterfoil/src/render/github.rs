@@ -96,8 +96,8 @@ pub(crate) fn unfinished(work: Option<&GatedWork>) -> String {
     out
 }
 
-/// Findings about contract and workflow files as annotations on these files.
-pub(crate) fn lint(findings: &[LintFinding]) -> String {
+/// Findings about contract and workflow files as annotations on these files, and what else is to know.
+pub(crate) fn lint(findings: &[LintFinding], note: Option<&str>) -> String {
     let mut out = String::new();
     for finding in findings {
         let mut properties = format!("file={}", property(&finding.file.to_string_lossy()));
@@ -112,6 +112,9 @@ pub(crate) fn lint(findings: &[LintFinding]) -> String {
             if finding.hint.is_empty() { String::new() } else { format!(" ({})", finding.hint) };
         let text = message(&format!("{}{hint}", finding.text()));
         let _ = writeln!(out, "::{} {properties},title={title}::{text}", finding.level());
+    }
+    if let Some(note) = note {
+        let _ = writeln!(out, "::notice title=files left out::{}", message(note));
     }
     out
 }

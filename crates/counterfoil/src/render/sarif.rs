@@ -159,7 +159,7 @@ fn unfinished_work(work: &GatedWork, first: usize, name: &Path) -> Results {
 }
 
 /// Findings about contract and workflow files as a SARIF log.
-pub(crate) fn lint(findings: &[LintFinding]) -> Value {
+pub(crate) fn lint(findings: &[LintFinding], note: Option<&str>) -> Value {
     let code = |finding: &LintFinding| (finding.code, finding.title, finding.page, finding.level());
     let mut codes: Vec<_> = findings.iter().map(code).collect();
     codes.sort_unstable();
@@ -200,7 +200,15 @@ pub(crate) fn lint(findings: &[LintFinding]) -> Value {
             })
         })
         .collect();
-    log(&rules, &results, &json!({"ok": findings.iter().all(|finding| finding.is_warning)}))
+    let ok = findings.iter().all(|finding| finding.is_warning);
+    let mut log = log(&rules, &results, &json!({"ok": ok}));
+    if let Some(note) = note {
+        log["runs"][0]["invocations"] = json!([{
+            "executionSuccessful": true,
+            "toolExecutionNotifications": [{"level": "note", "message": {"text": note}}],
+        }]);
+    }
+    log
 }
 
 fn with_hint(message: &str, hint: &str) -> String {

@@ -13,6 +13,9 @@ pub(crate) struct ContractLint {
     pub(crate) ok: bool,
     /// The files, in the order given.
     pub(crate) contracts: Vec<LintedContract>,
+    /// Files of YAML or JSON in folders that are no contracts. Left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left_out: Vec<String>,
 }
 
 /// A contract file that was examined.
@@ -37,6 +40,9 @@ pub(crate) struct WorkflowLint {
     pub(crate) ok: bool,
     /// The files, in the order given.
     pub(crate) workflows: Vec<LintedWorkflow>,
+    /// Files of YAML or JSON in folders that are no workflows. Left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) left_out: Vec<String>,
 }
 
 /// A workflow file that was examined.

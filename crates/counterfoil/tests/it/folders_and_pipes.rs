@@ -46,13 +46,68 @@ fn every_form_of_the_key_makes_a_contract() {
     }
 }
 
+const WORKFLOW: &str = "workflow: NAME\nstart: a\nstates: { a: { end: done } }\n";
+
 #[test]
-fn files_that_are_left_out_are_counted() {
+fn files_that_are_left_out_are_named() {
     let project = project_with(&[
         ("contracts/good.yaml", &CONTRACT.replace("NAME", "good")),
-        ("contracts/bad.yaml", &CONTRACT.replace("contract:", "contrcat:")),
+        ("contracts/compose.yaml", "services: {}\n"),
+        ("contracts/data.json", "[1, 2]"),
     ]);
-    lint(&project).expect(0, &["1 file in contracts left out, without a key `contract`"]);
+    let note =
+        "2 files left out, without a key `contract`: contracts/compose.yaml, contracts/data.json";
+    lint(&project).expect(0, &[note]);
+    for (format, shown) in [
+        ("json", "\"contracts/compose.yaml\""),
+        ("sarif", "toolExecutionNotifications"),
+        ("github", "::notice title=files left out::2 files left out"),
+    ] {
+        let output = project.run(&["contract", "lint", "contracts", "--format", format]);
+        assert_eq!(output.code, Some(0), "{output:?}");
+        assert!(output.stdout.contains(shown), "{}", output.stdout);
+    }
+    for index in 0..12 {
+        project.write(format!("contracts/more{index:02}.yml"), "a: 1\n");
+    }
+    lint(&project).expect(0, &["14 files left out", "contracts/more07.yml and 4 more"]);
+}
+
+#[test]
+fn a_file_with_a_misspelt_key_or_another_encoding_is_an_error() {
+    let utf16 = |text: &str| {
+        let mut bytes = vec![0xff, 0xfe];
+        bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+        bytes
+    };
+    let project = project_with(&[
+        ("contracts/good.yaml", &CONTRACT.replace("NAME", "good")),
+        ("contracts/typo.yaml", &CONTRACT.replace("contract:", "contrct:")),
+        ("flows/good.yaml", WORKFLOW),
+        ("flows/typo.yaml", &WORKFLOW.replace("workflow:", "workflw:")),
+    ]);
+    project.write("contracts/wide.yaml", utf16(CONTRACT));
+    project.write("flows/wide.yaml", utf16(WORKFLOW));
+    lint(&project).expect(1, &["typo.yaml", "did you mean 'contract'", "wide.yaml", "UTF-16"]);
+    let check = project.run(&["workflow", "check", "flows"]);
+    check.expect(1, &["typo.yaml", "did you mean 'workflow'?", "wide.yaml", "UTF-16"]);
+}
+
+#[test]
+fn a_key_is_found_in_every_layout_and_a_file_by_every_extension() {
+    let project = project_with(&[
+        ("contracts/flow.yaml", "{version: 1, contract: acme/flow, fields: {ok: boolean}}\n"),
+        ("contracts/UP.YAML", &CONTRACT.replace("NAME", "up")),
+        ("flows/flow.yaml", "{start: a, workflow: flow, states: {a: {end: done}}}\n"),
+        ("flows/UP.YML", &WORKFLOW.replace("NAME", "up")),
+        (
+            "flows/pretty.json",
+            "{\n  \"start\": \"a\",\n  \"workflow\": \"pretty\",\n  \"states\": {\"a\": {\"end\": \"done\"}}\n}\n",
+        ),
+    ]);
+    lint(&project).expect(0, &["acme/flow@1 is valid", "acme/up@1 is valid"]);
+    let check = project.run(&["workflow", "check", "flows"]);
+    check.expect(0, &["flow v1 is valid", "up v1 is valid", "pretty v1 is valid"]);
 }
 
 #[test]
