@@ -201,6 +201,12 @@ fn a_receipt_is_compared_with_its_journal_and_a_change_is_noticed() {
     let output = other.run(&["receipt", "verify", "receipt.json"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     assert!(output.stdout.contains("whether it is genuine is not known"), "{}", output.stdout);
+    // That a seal is missing shows without a key.
+    let mut unsealed = original.clone();
+    unsealed.as_object_mut().unwrap().remove("seal");
+    other.write("receipt.json", unsealed.to_string());
+    let output = other.run(&["receipt", "verify", "receipt.json"]);
+    output.expect(1, &["seal     DIFFERS  the receipt has no seal", "does not agree"]);
 }
 
 #[test]

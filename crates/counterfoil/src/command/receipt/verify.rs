@@ -118,6 +118,10 @@ fn compare_with_journal(
     let state = state_folder::of(&args.location)?;
     let absent = |found: &mut ReceiptVerification, why: String| {
         found.add("journal", Comparison::Unknown, why);
+        // To see this needs no key.
+        if receipt.seal.as_ref().is_none_or(String::is_empty) {
+            found.add("seal", Comparison::Differs, "the receipt has no seal".to_owned());
+        }
     };
     if state_folder::require_runs(&state).is_err() {
         absent(
