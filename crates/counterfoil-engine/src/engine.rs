@@ -2,6 +2,7 @@
 
 mod read;
 mod resume;
+mod undo;
 mod view;
 
 use crate::artifacts::{self, PendingArtifacts};
@@ -237,8 +238,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// There is no such run, it is done or cancelled, it would end again at once, another process
-    /// drives it, its folder does not exist, or the journal cannot be read or written.
+    /// There is no such run, it is done, cancelled or undone, it would end again at once, another
+    /// process drives it, its folder does not exist, or the journal cannot be read or written.
     pub async fn resume(
         &self,
         run: &str,
@@ -248,6 +249,10 @@ impl Engine {
     ) -> Result<RunReport, Error> {
         let run = self.journal.resolve(run)?;
         let (lease, run_state) = self.acquire_open_or_ended(&run)?;
+        if let Some(undone) = run_state.undone.last() {
+            lease.release()?;
+            return Err(Error::Undone { run, by: undone.by.clone() });
+        }
         if let Some(ended) = &run_state.ended
             && matches!(ended.outcome, Outcome::Done | Outcome::Cancelled)
         {

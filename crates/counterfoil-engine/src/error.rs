@@ -5,6 +5,7 @@ use counterfoil_agents::assignment::AssignmentError;
 use counterfoil_agents::spec::SpecError;
 use counterfoil_contract::text::display_path;
 use counterfoil_flow::{AnswerError, DECIDE, Rejected, ReopenError};
+use counterfoil_workspace::workspaces;
 use std::path::PathBuf;
 
 /// Why a run cannot be started, driven or read.
@@ -41,6 +42,27 @@ pub enum Error {
         /// The outcome of the run.
         outcome: String,
     },
+    /// What the run changed was undone.
+    #[error(
+        "run {run} was undone by {by}: it would be resumed without the work of its completed steps; start a new one"
+    )]
+    Undone {
+        /// The run's id.
+        run: String,
+        /// The person or program that undid it.
+        by: String,
+    },
+    /// The run has not ended, so what it changed cannot be undone.
+    #[error(
+        "run {run} has not ended: it would be resumed without the work of its completed steps; cancel it first"
+    )]
+    NotEnded {
+        /// The run's id.
+        run: String,
+    },
+    /// Files that a run changed cannot be put back.
+    #[error(transparent)]
+    Workspaces(#[from] workspaces::Error),
     /// A run that ended cannot be reopened.
     #[error("run {run} cannot be reopened: {why}")]
     Reopen {

@@ -16,7 +16,7 @@ pub use pieces::{abbreviate, one_line, truncate_json, usage_suffix};
 use crate::visits::{Visit, Visits};
 use checks::checks_line;
 use claims::repair_reason;
-use counterfoil_contract::text::pluralize;
+use counterfoil_contract::text::{join_limited, pluralize};
 use counterfoil_flow::amount::duration;
 use counterfoil_flow::{AttemptOutcome, BuiltinStep, End, Ended, Event, RunState, Usage, Workflow};
 use parts::{
@@ -25,6 +25,9 @@ use parts::{
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// The most files that the text about an undo names.
+const MAX_UNDONE: usize = 5;
 
 /// Whether the run is in progress or over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -402,6 +405,7 @@ impl EventText {
             Event::RunStarted(_)
             | Event::RunResumed(_)
             | Event::RunReopened(_)
+            | Event::RunUndone(_)
             | Event::Answered { .. }
             | Event::BudgetReached { .. }
             | Event::CancelRequested { .. }
@@ -440,8 +444,8 @@ fn inside(frame: &str, state: &str) -> String {
     [frame, state].join("/").trim_start_matches('/').to_owned()
 }
 
-/// What begins with an event, if it is the beginning of a run or of a part of it: the text before the
-/// time and the one after it. `run` and `workflow` name the run.
+/// What an event is about, if it begins a run or a part of it, or is about a run that has ended: the
+/// text before the time and the one after it. `run` and `workflow` name the run.
 pub fn beginning(event: &Event, run: &str, workflow: &str) -> Option<(String, String)> {
     match event {
         Event::RunStarted(started) => {
@@ -463,6 +467,15 @@ pub fn beginning(event: &Event, run: &str, workflow: &str) -> Option<(String, St
             let by = decided_by(&reopened.by, reopened.from.as_deref());
             let text = format!("run {run} of {workflow} reopened in '{}' by {by}", reopened.state);
             Some((text, because))
+        }
+        Event::RunUndone(undone) => {
+            let by = decided_by(&undone.by, undone.from.as_deref());
+            let files = pluralize(usize::try_from(undone.total).unwrap_or(usize::MAX), "file");
+            let names = match undone.files.as_slice() {
+                [] => String::new(),
+                names => format!(" ({})", one_line(&join_limited(names, MAX_UNDONE))),
+            };
+            Some((format!("run {run} of {workflow} undone by {by}"), format!(": {files}{names}")))
         }
         _ => None,
     }

@@ -38,7 +38,7 @@ pub use files_diff::{DiffBody, DiffLimits, FileDiff, FilesDiff};
 pub use fs_files::FsFiles;
 pub use observer::{NoopObserver, Observers, RunObserver};
 pub use run_replica::RunReplica;
-pub use run_report::{Attempt, Question, Reopening, RunInterruption, RunReport, Step};
+pub use run_report::{Attempt, Question, Reopening, RunInterruption, RunReport, RunUndoing, Step};
 pub use state_progress::{StateKey, StateProgress};
 pub use transcript_calls::{CallOutcome, GrowingTranscript, ToolCall, TranscriptCalls};
 pub use transcript_reader::{TranscriptError, TranscriptReader, prompt_locations};

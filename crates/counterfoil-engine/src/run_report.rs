@@ -6,7 +6,7 @@ use counterfoil_contract::Violation;
 use counterfoil_contract::claim::{ClaimReport, Verdict};
 use counterfoil_flow::{
     AttemptOutcome, BudgetPart, BuiltinStep, Cause, ChangedFiles, CheckReport, Event, Form,
-    Outcome, Reopened, Reply, RunState, TransitionTaken, Usage, used_up_part,
+    Outcome, Reopened, Reply, RunState, TransitionTaken, Undoing, Usage, used_up_part,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,9 @@ pub struct RunReport {
     /// When, by whom and why the run was reopened after it had ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reopened: Vec<Reopening>,
+    /// When and by whom files that the run changed were put back to what they were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<RunUndoing>,
     /// When the process that drove the run ended in the middle of a step, and who took the run up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interrupted: Vec<RunInterruption>,
@@ -86,6 +89,19 @@ pub struct Reopening {
     pub state: String,
 }
 
+/// Files that a run changed were put back to what they were.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RunUndoing {
+    /// The time, in milliseconds since 1970.
+    pub at: i64,
+    /// The person or program that did it.
+    pub by: String,
+    /// The attempts and workspaces whose changes were undone.
+    pub steps: Vec<String>,
+    /// The number of files.
+    pub files: u64,
+}
+
 /// The process that drove a run ended in the middle of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RunInterruption {
@@ -108,6 +124,14 @@ impl Reopening {
             reason: reopened.reason.clone(),
             state: reopened.state.clone(),
         }
+    }
+}
+
+impl RunUndoing {
+    /// A recorded undoing.
+    fn new(undone: &Undoing) -> Self {
+        let Undoing { at, by, steps, files } = undone;
+        Self { at: *at, by: by.clone(), steps: steps.clone(), files: *files }
     }
 }
 
@@ -432,15 +456,16 @@ impl RunReportBuilder {
             usage: run_state.usage,
             path: Vec::new(),
             reopened: self.reopened.clone(),
+            undone: run_state.undone.iter().map(RunUndoing::new).collect(),
             interrupted: self.interrupted.clone(),
             started_at: run_state.started_at,
             updated_at: run_state.last_at,
             resumable: run_state.ended.is_none(),
             used_up: used_up_part(run_state).map(|(part, _)| part),
-            reopenable: run_state
-                .ended
-                .as_ref()
-                .is_some_and(|ended| !matches!(ended.outcome, Outcome::Done | Outcome::Cancelled)),
+            reopenable: run_state.undone.is_empty()
+                && run_state.ended.as_ref().is_some_and(|ended| {
+                    !matches!(ended.outcome, Outcome::Done | Outcome::Cancelled)
+                }),
         }
     }
 }

@@ -7,6 +7,7 @@ mod decided_by;
 mod outcome;
 mod reopened;
 mod started;
+mod undone;
 
 pub use attempt::{AttemptOutcome, ChangedFiles, Channel, Ended, RejectedPart, Reply, Usage};
 pub use builtin::BuiltinStep;
@@ -15,6 +16,7 @@ pub use decided_by::{DecidedBy, Origin};
 pub use outcome::{Cause, Outcome};
 pub use reopened::{Changes, Reopened};
 pub use started::{Resumed, Started};
+pub use undone::Undone;
 
 use crate::workflow::{End, FailureKind, Form};
 use counterfoil_contract::claim::ClaimReport;
@@ -47,6 +49,9 @@ pub enum Event {
     RunResumed(Box<Resumed>),
     /// A run that had ended was reopened.
     RunReopened(Box<Reopened>),
+    /// Files that a run changed are put back to what they were. A run that this is said of is not
+    /// reopened: it would go on without the work of its completed steps.
+    RunUndone(Box<Undone>),
     /// The driver checked whether the files that a step needs exist, and read how its checks are
     /// configured.
     ContextChecked {
@@ -345,6 +350,7 @@ impl Event {
             Self::RunStarted(_) => "run-started",
             Self::RunResumed(_) => "run-resumed",
             Self::RunReopened(_) => "run-reopened",
+            Self::RunUndone(_) => "run-undone",
             Self::ContextChecked { .. } => "context-checked",
             Self::AttemptStarted { .. } => "attempt-started",
             Self::RepairAsked { .. } => "repair-asked",

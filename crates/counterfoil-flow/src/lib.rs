@@ -48,7 +48,7 @@ pub use event::{
     AskedQuestion, AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, Changes,
     Channel, CheckDefinition, CheckProgram, CheckReport, CheckStatus, DECIDE, DecidedBy, Ended,
     Event, Origin, Outcome, PlannedChecks, PlannedItem, RejectedPart, Reopened, Reply, Resumed,
-    RetryRule, Started, TransitionTaken, Usage, WorkspaceLifetime,
+    RetryRule, Started, TransitionTaken, Undone, Usage, WorkspaceLifetime,
 };
 pub use fan_out::{FanOut, Item, ItemStatus};
 pub use finding::{Code, Finding, UnknownCode, render};
@@ -56,7 +56,7 @@ pub use problem::Problem;
 pub use reopen::{History, ReopenError, Request, SameEnd, named_limits};
 pub use run_state::{
     AnswerError, ClaimVerdict, Ending, FirstAttempt, Frame, Interruption, OpenQuestion,
-    PastConversation, Phase, RunState, Stopping, Streak, Workspace, WorkspaceStage,
+    PastConversation, Phase, RunState, Stopping, Streak, Undoing, Workspace, WorkspaceStage,
 };
 pub use step_rule::{BoundRule, apply_rules};
 pub use turn::{LostWork, Turn, resume_facts, turn};

@@ -52,6 +52,12 @@ pub enum ReopenError {
         /// The outcome.
         outcome: &'static str,
     },
+    /// What the run changed was undone.
+    #[error("its changes were undone by {by}, so it would go on without the work of its steps")]
+    Undone {
+        /// The person or program that did it.
+        by: String,
+    },
     /// The workflow has no such limit.
     #[error(
         "the workflow has no limit '{name}'; {}",
@@ -115,6 +121,9 @@ impl History {
         let Some(ended) = &self.run.ended else { return Err(ReopenError::Open) };
         if matches!(ended.outcome, Outcome::Done | Outcome::Cancelled) {
             return Err(ReopenError::Final { outcome: ended.outcome.name() });
+        }
+        if let Some(undone) = self.run.undone.last() {
+            return Err(ReopenError::Undone { by: undone.by.clone() });
         }
         let mut request = request.clone();
         request.changes.limits = named_limits(workflow, &request.changes.limits)?;

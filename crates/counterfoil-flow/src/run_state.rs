@@ -102,6 +102,10 @@ pub struct RunState {
     pub stopped: Option<String>,
     /// The end of the run.
     pub ended: Option<Ending>,
+    /// What was undone of the changes of the run, and by whom. If there is anything, the run stays
+    /// ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<Undoing>,
 }
 
 /// States without a version were written by the first version.
@@ -119,6 +123,19 @@ pub enum Stopping {
     Cancel(String),
     /// An artifact could not be written.
     Artifact(String),
+}
+
+/// The undoing of changes of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Undoing {
+    /// The time, in milliseconds since 1970.
+    pub at: i64,
+    /// The person or program that did it.
+    pub by: String,
+    /// The attempts and workspaces whose changes were undone.
+    pub steps: Vec<String>,
+    /// The number of files.
+    pub files: u64,
 }
 
 /// The end of a run.
@@ -142,7 +159,8 @@ impl RunState {
     pub fn apply(&mut self, event: &Event, at: i64) {
         let resting = self.is_resting();
         // Time does not count while nothing is in progress, or if the clock went back.
-        let is_pause = matches!(event, Event::RunResumed(_) | Event::RunReopened(_));
+        let is_pause =
+            matches!(event, Event::RunResumed(_) | Event::RunReopened(_) | Event::RunUndone(_));
         if self.seq > 0 && !resting && !is_pause {
             let passed = u64::try_from(at.saturating_sub(self.last_at)).unwrap_or(0);
             let skipped = if let Event::TimeSkipped { ms } = event { *ms } else { 0 };
@@ -161,6 +179,12 @@ impl RunState {
                 }
             }
             Event::RunReopened(reopened) => self.reopen(reopened),
+            Event::RunUndone(undone) => self.undone.push(Undoing {
+                at,
+                by: undone.by.clone(),
+                steps: undone.steps.clone(),
+                files: undone.total,
+            }),
             Event::ContextChecked { frame, missing, checks } => {
                 if let Some(at) = self.frames.get_mut(frame) {
                     at.planned_checks.get_or_insert_with(|| checks.clone().unwrap_or_default());

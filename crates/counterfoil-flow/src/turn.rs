@@ -155,11 +155,14 @@ impl Turn {
 /// Whether a fact still applies to the run.
 fn applies(run: &RunState, fact: &Event) -> bool {
     if run.ended.is_some() {
-        return matches!(fact, Event::RunReopened(_));
+        // What was undone is not there to continue with.
+        return matches!(fact, Event::RunReopened(_)) && run.undone.is_empty();
     }
     match fact {
         // Somebody else was faster.
         Event::RunReopened(_) => false,
+        // The files of a run that goes on stay.
+        Event::RunUndone(_) => false,
         Event::AttemptEnded(ended) => run.attempts.contains_key(&ended.attempt),
         Event::RepairAsked { attempt, .. }
         | Event::ConversationOpened { attempt, .. }

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A person or program that decided something about a run: answered, cancelled or reopened it.
+/// A person or program that decided something about a run: answered, cancelled, reopened or
+/// undid it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DecidedBy {
     /// The name that was given.

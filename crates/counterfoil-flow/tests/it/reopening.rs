@@ -4,8 +4,8 @@
 use counterfoil_contract::{Definition, Registry};
 use counterfoil_flow::{
     AttemptOutcome, Budget, BudgetPart, Changes, DECIDE, Ended, Event, History, Outcome,
-    ReopenError, Request, RunState, SameEnd, Started, Turn, Usage, Workflow, WorkspaceOpKind,
-    check, turn,
+    ReopenError, Request, RunState, SameEnd, Started, Turn, Undone, Usage, Workflow,
+    WorkspaceOpKind, check, turn,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -451,6 +451,36 @@ fn a_cancelled_run_is_not_reopened_and_a_run_is_reopened_once() {
     assert_eq!(play.started(), ["work#3"]);
     let reopened = play.events.iter().filter(|(event, _)| event.kind() == "run-reopened");
     assert_eq!(reopened.count(), 1, "the second one came too late");
+}
+
+#[test]
+fn a_run_that_was_undone_is_not_reopened() {
+    let text =
+        flow("start: work\nstates:\n  work: { agent: a, go: done }\n  done: { end: done }\n");
+    let mut play = Play::begin(&text, Budget::default());
+    play.fail("work#1");
+    play.now += 60_000;
+    play.tell([]).fail("work#2");
+    let event = play.reopening(Changes::default()).unwrap();
+    let undone = Undone {
+        by: "kim".to_owned(),
+        from: None,
+        steps: vec!["work#1".to_owned()],
+        files: vec!["a.txt".to_owned()],
+        total: 1,
+    };
+    let (undone, used) = (Event::RunUndone(Box::new(undone)), play.run.usage);
+    play.now += 60_000;
+    play.run.apply(&undone, play.now);
+    play.events.push((undone, play.now));
+    assert_eq!(play.run.usage, used, "the time after the end is not that of the run");
+    assert_eq!(
+        play.reopening(Changes::default()),
+        Err(ReopenError::Undone { by: "kim".to_owned() })
+    );
+    // Somebody decided to reopen it before.
+    play.tell([event]);
+    assert_eq!(play.ended(), Some(Outcome::Failed));
 }
 
 #[test]

@@ -28,6 +28,7 @@ fn events_keep_their_names() {
         r#"{"moved":{"frame":"","from":"a","to":"b","trouble":"timeout"}}"#,
         r#"{"run-resumed":{"by":"process 1"}}"#,
         r#"{"run-reopened":{"by":"kim","outcome":"failed","reason":"why","state":"a","changes":{"budget":{"cost_usd":2.5},"limits":{"sub.rounds":3},"inputs":{"task":"b"},"because":"so"},"frames":{}}}"#,
+        r#"{"run-undone":{"by":"kim","steps":["a#1"],"files":["a.txt"],"total":1}}"#,
     ] {
         let event: Event = unchanged(written);
         assert!(written.starts_with(&format!("{{\"{}\":", event.kind())), "{written}");

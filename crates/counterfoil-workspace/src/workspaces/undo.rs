@@ -10,7 +10,12 @@ use crate::snapshot::Change;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-pub(super) fn undo(workspaces: &Workspaces, run: &str, id: Option<&str>) -> Result<Undone, Error> {
+pub(super) fn undo<E: From<Error>>(
+    workspaces: &Workspaces,
+    run: &str,
+    id: Option<&str>,
+    record: impl FnOnce(&[MergeRecord]) -> Result<(), E>,
+) -> Result<Undone, E> {
     let _lock = lock::exclusive(&workspaces.state)?;
     let mut plans = plan::all(&workspaces.state.join("undo").join(run_name(run)));
     plans.retain(|(_, plan)| id.is_none_or(|id| plan.id == id));
@@ -18,13 +23,22 @@ pub(super) fn undo(workspaces: &Workspaces, run: &str, id: Option<&str>) -> Resu
     for (_, plan) in plans.iter().filter(|(_, plan)| plan.state == MergeRecordState::Begun) {
         let paths = workspaces.paths(&plan.run, &plan.id);
         if matches!(paths.record()?.map(|record| record.stage), Some(Stage::Merging(_))) {
-            return Err(Error::Unfinished { run: plan.run.clone(), id: plan.id.clone() });
+            let (run, id) = (plan.run.clone(), plan.id.clone());
+            return Err(Error::Unfinished { run, id }.into());
         }
     }
     plans.retain(|(_, plan)| {
         !matches!(plan.state, MergeRecordState::Begun | MergeRecordState::Undone)
     });
-    undo_plans(workspaces, plans)
+    if let Some(refused) = refuse_blocked(&plans)? {
+        return Ok(refused);
+    }
+    if !plans.is_empty() {
+        let records: Vec<MergeRecord> =
+            plans.iter().rev().map(|(_, plan)| record_of(plan)).collect();
+        record(&records)?;
+    }
+    apply_plans(workspaces, plans).map_err(E::from)
 }
 
 /// Undoes plans, newest first: all of them, or none.
@@ -32,12 +46,21 @@ pub(super) fn undo_plans(
     workspaces: &Workspaces,
     plans: Vec<(PathBuf, Plan)>,
 ) -> Result<Undone, Error> {
-    let mut undone = Undone::default();
-    let changed_since = find_blocked(&plans)?;
-    if !changed_since.is_empty() {
-        undone.changed_since = changed_since.into_iter().collect();
-        return Ok(undone);
+    match refuse_blocked(&plans)? {
+        Some(refused) => Ok(refused),
+        None => apply_plans(workspaces, plans),
     }
+}
+
+/// The outcome if files that were changed since stand in the way.
+fn refuse_blocked(plans: &[(PathBuf, Plan)]) -> Result<Option<Undone>, Error> {
+    let changed_since: Vec<String> = find_blocked(plans)?.into_iter().collect();
+    let is_blocked = !changed_since.is_empty();
+    Ok(is_blocked.then(|| Undone { changed_since, ..Undone::default() }))
+}
+
+fn apply_plans(workspaces: &Workspaces, plans: Vec<(PathBuf, Plan)>) -> Result<Undone, Error> {
+    let mut undone = Undone::default();
     let mut restored = BTreeSet::new();
     for (folder, mut plan) in plans {
         plan.state = MergeRecordState::Undoing;
@@ -106,16 +129,17 @@ fn find_blocked(plans: &[(PathBuf, Plan)]) -> Result<BTreeSet<String>, Error> {
 
 pub(super) fn merge_records(workspaces: &Workspaces, run: &str) -> Vec<MergeRecord> {
     let plans = plan::all(&workspaces.state.join("undo").join(run_name(run)));
-    let records = plans.into_iter().map(|(_, plan)| {
-        let files = plan.changes.iter().map(|change| MergedFile {
-            path: plan.display_path(&change.path.0),
-            change: match (&change.before, &change.after) {
-                (None, _) => Change::Added,
-                (Some(_), None) => Change::Deleted,
-                (Some(_), Some(_)) => Change::Modified,
-            },
-        });
-        MergeRecord { id: plan.id.clone(), at: plan.at, state: plan.state, files: files.collect() }
+    plans.iter().map(|(_, plan)| record_of(plan)).collect()
+}
+
+fn record_of(plan: &Plan) -> MergeRecord {
+    let files = plan.changes.iter().map(|change| MergedFile {
+        path: plan.display_path(&change.path.0),
+        change: match (&change.before, &change.after) {
+            (None, _) => Change::Added,
+            (Some(_), None) => Change::Deleted,
+            (Some(_), Some(_)) => Change::Modified,
+        },
     });
-    records.collect()
+    MergeRecord { id: plan.id.clone(), at: plan.at, state: plan.state, files: files.collect() }
 }

@@ -180,7 +180,7 @@ pub(crate) struct VerifyArgs {
 const UNDO_HELP: &str = "\
 Restores the files that agents changed in the repository, and those that were merged from worktrees, as they were before. Either all \
 changes are reverted or none: if a file has changed since, nothing is reverted and the file is listed (exit code 1). The newest changes \
-are reverted first.
+are reverted first. The run must have ended, and cannot be resumed then.
 
 Not reverted: commits (their files are; use `git revert` for the commits), files that git ignores, what commands of the workflow changed, \
 and what several agents changed in the same folder at the same time.

@@ -60,7 +60,8 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
         output::write_stderr(&text);
         return Ok(files.names.is_empty().into());
     }
-    let mut undone = workspaces.undo(&run, workspace)?;
+    // Only now the journal is written: it records that the run was undone.
+    let mut undone = state_folder::open(&state)?.undo(&run, workspace, &repo, person::current())?;
     if !lost.is_empty() {
         undone.notes.push(render::left_by_lost_attempts(&lost));
     }

@@ -1,7 +1,7 @@
 //! Merges can be undone completely.
 
 use crate::workspaces::fixture::{RUN, TestRepo, set_mode, write};
-use counterfoil_workspace::workspaces::MergeRecordState;
+use counterfoil_workspace::workspaces::{Error, MergeRecord, MergeRecordState};
 use std::os::unix::fs::PermissionsExt;
 
 fn merged(fixture: &TestRepo, id: &str, files: &[(&str, &str)]) {
@@ -70,6 +70,29 @@ fn what_was_changed_since_is_named_and_nothing_is_half_undone() {
     assert_eq!(fixture.workspaces.undo(RUN, Some("x")).unwrap().changed_since, ["b"]);
     assert_eq!(fixture.workspaces.undo(RUN, None).unwrap().restored, 3);
     assert_eq!(fixture.read("b"), "1\n");
+}
+
+#[test]
+fn what_is_about_to_be_undone_is_told_before_the_first_file_is_written() {
+    let fixture = TestRepo::new(&[("a", "1\n"), ("b", "1\n")]);
+    merged(&fixture, "x", &[("a", "2\n")]);
+    merged(&fixture, "y", &[("b", "2\n")]);
+    let before = fixture.tree();
+    let failed = fixture.workspaces.undo_recorded(RUN, None, |records| {
+        let ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
+        assert_eq!(ids, ["x", "y"]);
+        assert_eq!(fixture.tree(), before);
+        Err(Error::Git("it cannot be recorded".to_owned()))
+    });
+    assert!(failed.is_err());
+    assert_eq!(fixture.tree(), before);
+    let refuse = |_: &[MergeRecord]| -> Result<(), Error> { panic!("nothing is undone") };
+    fixture.write("a", "mine\n");
+    let blocked = fixture.workspaces.undo_recorded(RUN, None, refuse).unwrap();
+    assert_eq!(blocked.changed_since, ["a"]);
+    fixture.write("a", "2\n");
+    assert_eq!(fixture.workspaces.undo(RUN, None).unwrap().restored, 2);
+    assert_eq!(fixture.workspaces.undo_recorded(RUN, None, refuse).unwrap().restored, 0);
 }
 
 #[test]

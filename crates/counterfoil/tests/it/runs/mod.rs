@@ -22,5 +22,6 @@ mod reopening;
 mod resuming;
 mod screens;
 mod steps;
+mod undoing;
 mod usage;
 mod words;

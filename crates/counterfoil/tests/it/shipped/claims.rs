@@ -168,7 +168,8 @@ fn what_the_run_changed_can_be_undone() {
     let greeting = || std::fs::read_to_string(repo.path().join("src/greet.py")).unwrap();
     assert!(greeting().contains("Greets somebody"));
     let undone = run_in(repo.path(), &["undo", "last"]);
-    assert_eq!(undone.stderr, "undone: restored 8 files\n");
+    // Without a folder for keys, a note says that the journal has none.
+    assert!(undone.stderr.ends_with("undone: restored 8 files\n"), "{undone:?}");
     assert!(!greeting().contains("Greets somebody"));
 }
 
