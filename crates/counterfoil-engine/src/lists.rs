@@ -34,6 +34,8 @@ pub struct RunListItem {
     pub reopened: u64,
     /// The person or program that reopened it last.
     pub reopened_by: Option<String>,
+    /// The person or program that undid what it changed last.
+    pub undone_by: Option<String>,
     /// When the run started, in milliseconds since 1970.
     pub started_at: i64,
     /// The time of the last event, in milliseconds since 1970.
@@ -42,9 +44,31 @@ pub struct RunListItem {
     pub usage: Usage,
 }
 
+/// What happened to a run after it had ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AfterEnd {
+    /// How often it was reopened, and the last time.
+    pub reopened: Option<(u64, Reopening)>,
+    /// The person or program that undid what it changed last.
+    pub undone_by: Option<String>,
+}
+
+impl AfterEnd {
+    /// What happened, in words that follow the outcome of the run.
+    pub fn words(&self) -> Vec<&'static str> {
+        words_after_end(self.reopened.is_some(), self.undone_by.is_some())
+    }
+}
+
+fn words_after_end(is_reopened: bool, is_undone: bool) -> Vec<&'static str> {
+    let words = [(is_reopened, "reopened"), (is_undone, "undone")];
+    words.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect()
+}
+
 impl RunListItem {
-    /// The item of a run. `reopened` says how often it was reopened, and the last time.
-    pub fn new(run: &RunInfo, reopened: Option<&(u64, Reopening)>) -> Self {
+    /// The item of a run.
+    pub fn new(run: &RunInfo, after: &AfterEnd) -> Self {
+        let reopened = after.reopened.as_ref();
         let summary = &run.summary;
         Self {
             run: run.id.clone(),
@@ -58,10 +82,18 @@ impl RunListItem {
             questions: summary.questions,
             reopened: reopened.map_or(0, |(times, _)| *times),
             reopened_by: reopened.map(|(_, last)| last.by.clone()),
+            undone_by: after.undone_by.clone(),
             started_at: run.created_at,
             updated_at: run.updated_at,
             usage: usage(run),
         }
+    }
+}
+
+impl RunListItem {
+    /// What happened to the run after it had ended, in words that follow its outcome.
+    pub fn words_after_end(&self) -> Vec<&'static str> {
+        words_after_end(self.reopened > 0, self.undone_by.is_some())
     }
 }
 

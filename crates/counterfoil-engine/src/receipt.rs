@@ -9,7 +9,7 @@ mod chain;
 pub use chain::{ChainError, EventChain, Link, content_digest};
 
 use crate::ledger::{self, Entry, Totals};
-use crate::run_report::{Attempt, RunInterruption, RunReport};
+use crate::run_report::{Attempt, RunInterruption, RunReport, RunUndoing};
 use counterfoil_contract::Definition;
 use counterfoil_contract::claim::ClaimKind;
 use counterfoil_flow::{
@@ -44,6 +44,9 @@ pub struct Receipt {
     /// When the process that drove the run ended in the middle of a step, and who took the run up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interrupted: Vec<RunInterruption>,
+    /// When and by whom files that the run changed were put back to what they were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub undone: Vec<RunUndoing>,
     /// When the run started, in milliseconds since 1970.
     pub started_at: i64,
     /// The time of its last event, in milliseconds since 1970.
@@ -192,6 +195,7 @@ impl Receipt {
             cause: report.cause,
             reason: report.reason.clone(),
             interrupted: report.interrupted.clone(),
+            undone: report.undone.clone(),
             started_at: report.started_at,
             updated_at: report.updated_at,
             asked: Asked {

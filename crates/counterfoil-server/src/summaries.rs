@@ -2,9 +2,10 @@
 //! claims. It is read from the events of a run, and kept until the run goes on.
 
 use crate::problem::Problem;
+use counterfoil_engine::Engine;
 use counterfoil_engine::journal::RunInfo;
 use counterfoil_engine::ledger::Totals;
-use counterfoil_engine::{Engine, Reopening};
+use counterfoil_engine::lists::AfterEnd;
 use counterfoil_flow::Event;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -23,8 +24,8 @@ pub(crate) struct RunDigest {
     pub(crate) task: String,
     /// The number of claims by verdict.
     pub(crate) claims: Totals,
-    /// How often the run was reopened, and the last time.
-    pub(crate) reopened: Option<(u64, Reopening)>,
+    /// What happened to the run after its end.
+    pub(crate) after: AfterEnd,
 }
 
 /// What was read of runs, with the number of the last event at that time.
@@ -47,8 +48,8 @@ impl Summaries {
             None => task_of(engine, &run.id)?,
         };
         let claims = counterfoil_engine::ledger::totals(&engine.ledger(&run.id)?.entries());
-        let reopened = engine.last_reopening(&run.id)?;
-        let digest = RunDigest { task, claims, reopened };
+        let after = engine.after_end(&run.id)?;
+        let digest = RunDigest { task, claims, after };
         let mut kept = self.kept();
         if kept.len() >= MAX_KEPT {
             kept.clear();

@@ -4,6 +4,7 @@ use super::Engine;
 use crate::driver::works_in;
 use crate::error::Error;
 use crate::ledger::Ledger;
+use crate::lists::AfterEnd;
 use crate::run_report::{ANSWERED, Reopening, RunReport, RunReportBuilder};
 use counterfoil_flow::{Bundle, Event, RunState, Workflow, reload};
 use std::ops::ControlFlow;
@@ -32,19 +33,24 @@ impl Engine {
         Ok(found.map(|run| run.id))
     }
 
-    /// How often a run was reopened after it had ended, and the last time.
+    /// What happened to a run after it had ended.
     ///
     /// # Errors
     ///
     /// The journal cannot be read.
-    pub fn last_reopening(&self, run: &str) -> Result<Option<(u64, Reopening)>, Error> {
-        let Some((times, stored)) = self.journal.last_of_kind(run, "run-reopened")? else {
-            return Ok(None);
-        };
-        Ok(match serde_json::from_slice(&stored.body)? {
-            Event::RunReopened(reopened) => Some((times, Reopening::new(&reopened, stored.at))),
-            _ => None,
-        })
+    pub fn after_end(&self, run: &str) -> Result<AfterEnd, Error> {
+        let mut after = AfterEnd::default();
+        if let Some((times, stored)) = self.journal.last_of_kind(run, "run-reopened")?
+            && let Event::RunReopened(reopened) = serde_json::from_slice(&stored.body)?
+        {
+            after.reopened = Some((times, Reopening::new(&reopened, stored.at)));
+        }
+        if let Some((_, stored)) = self.journal.last_of_kind(run, "run-undone")?
+            && let Event::RunUndone(undone) = serde_json::from_slice(&stored.body)?
+        {
+            after.undone_by = Some(undone.by);
+        }
+        Ok(after)
     }
 
     /// The state of a run, from all its events.

@@ -121,7 +121,7 @@ fn page(site: &Site, query: &RunsQuery) -> Result<RunsPage, Problem> {
     };
     let page = listing::runs_page(site, &wanted, after)?;
     let runs = page.runs.into_iter().map(|listed| ListedRun {
-        run: RunListItem::new(&listed.info, listed.digest.reopened.as_ref()),
+        run: RunListItem::new(&listed.info, &listed.digest.after),
         folder: listed.folder,
         task: listed.digest.task,
         claims: listed.digest.claims,

@@ -244,6 +244,8 @@ fn row(listed: &Listed, now: i64) -> Row {
     let silent = now.saturating_sub(info.updated_at);
     let is_stalled = outcome == "running" && silent >= STALL_MS;
     let quiet = u64::try_from(silent).unwrap_or(0);
+    let mut cause: Vec<&str> = summary.cause.as_deref().into_iter().collect();
+    cause.extend(digest.after.words());
     Row {
         address: format!("/runs/{}", format::encode(&info.id)),
         task: format::cell(&digest.task),
@@ -251,7 +253,7 @@ fn row(listed: &Listed, now: i64) -> Row {
         folder: format::cell(folder),
         id: info.id.chars().take(13).collect(),
         mark: format::run_outcome(outcome),
-        cause: summary.cause.clone().unwrap_or_default(),
+        cause: cause.join(", "),
         state: format::cell(&summary.state),
         reason: format::cell(&summary.reason),
         verdicts: format::verdicts(&digest.claims),

@@ -22,7 +22,6 @@ use follow::{Printing, Stopped};
 use run::RemoteRun;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
 
 /// The most runs that the server puts on a page.
 const PAGE: usize = 200;
@@ -71,10 +70,9 @@ pub(super) fn list(server: &str, args: &RunsArgs) -> Result<Exit> {
         match args.format {
             ListFormat::Human => {
                 let infos: Vec<RunInfo> = runs.iter().map(info).collect();
-                let reopened = runs.iter().filter(|run| run.reopened > 0);
-                let reopened: BTreeSet<&str> = reopened.map(|run| run.run.as_str()).collect();
+                let after = runs.iter().map(|run| (run.run.as_str(), run.words_after_end()));
                 let style = output::stdout_line_style();
-                output::write_stdout(&render::run_list(&infos, &reopened, style))?;
+                output::write_stdout(&render::run_list(&infos, &after.collect(), style))?;
             }
             ListFormat::Json => output::write_json(&runs)?,
         }

@@ -9,8 +9,8 @@ use anyhow::{Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
 use counterfoil_engine::journal::{self, RunInfo};
-use counterfoil_engine::lists::{OpenQuestions, RunListItem};
-use counterfoil_engine::{CancelOutcome, Engine, Error, Reopening};
+use counterfoil_engine::lists::{AfterEnd, OpenQuestions, RunListItem};
+use counterfoil_engine::{CancelOutcome, Engine, Error};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -49,15 +49,14 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
         return Ok(Exit::Success);
     };
     let mut runs = engine.journal().runs(Some(args.limit))?;
-    let mut reopened: BTreeMap<String, (u64, Reopening)> = BTreeMap::new();
+    let mut after: BTreeMap<String, AfterEnd> = BTreeMap::new();
     let (mut unread, mut is_damaged) = (MAX_EXAMINED, false);
     for run in &mut runs {
         is_damaged |= run.altered;
         match examine(&engine, run, &mut unread) {
-            Ok(Some(last)) => {
-                reopened.insert(run.id.clone(), last);
+            Ok(found) => {
+                after.insert(run.id.clone(), found);
             }
-            Ok(None) => {}
             Err(Error::Journal(error)) if is_damage(&error) => {
                 is_damaged = true;
                 // A row that was altered says so already.
@@ -72,12 +71,14 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
     }
     match args.format {
         ListFormat::Human => {
-            let reopened = reopened.keys().map(String::as_str).collect();
+            let after = after.iter().map(|(id, after)| (id.as_str(), after.words())).collect();
             let style = output::stdout_line_style();
-            output::write_stdout(&render::run_list(&runs, &reopened, style))?;
+            output::write_stdout(&render::run_list(&runs, &after, style))?;
         }
         ListFormat::Json => {
-            let item = |run: &RunInfo| RunListItem::new(run, reopened.get(&run.id));
+            let unknown = AfterEnd::default();
+            let item =
+                |run: &RunInfo| RunListItem::new(run, after.get(&run.id).unwrap_or(&unknown));
             let runs: Vec<RunListItem> = runs.iter().map(item).collect();
             output::write_json(&runs)?;
         }
@@ -85,18 +86,14 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
     Ok(if is_damaged { Exit::State } else { Exit::Success })
 }
 
-/// Checks the events of a run, unless too many were read already. Returns how often it was reopened,
-/// and the last time.
-fn examine(
-    engine: &Engine,
-    run: &RunInfo,
-    unread: &mut u64,
-) -> Result<Option<(u64, Reopening)>, Error> {
+/// Checks the events of a run, unless too many were read already. Returns what happened to it after
+/// its end.
+fn examine(engine: &Engine, run: &RunInfo, unread: &mut u64) -> Result<AfterEnd, Error> {
     if let Some(rest) = unread.checked_sub(run.last_seq) {
         *unread = rest;
         engine.journal().verify(&run.id)?;
     }
-    engine.last_reopening(&run.id)
+    engine.after_end(&run.id)
 }
 
 /// Whether an error is about one run, so that the others can be listed.

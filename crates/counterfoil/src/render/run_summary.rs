@@ -6,7 +6,7 @@ use crate::cli::StateLocation;
 use crate::hint::budget_flag;
 use crate::report::run::{self, RunFiles};
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_contract::text::{escape_control, pluralize};
+use counterfoil_contract::text::{escape_control, join_limited, pluralize};
 use counterfoil_engine::event_text::attempt_title;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::lists;
@@ -70,6 +70,7 @@ impl Ending<'_> {
         }
         text += &lines::lines("", &figures(report), *style);
         text += &reopenings(report);
+        text += &undoings(report);
         text += &interruptions(report);
         // Commands are not wrapped, so that they can be copied.
         let _ = writeln!(text, "details: {program} show {}{flags}{}", report.run, self.more);
@@ -234,6 +235,22 @@ pub(super) fn reopenings(report: &RunReport) -> String {
             "reopened by {} after it had ended as {}{because}",
             reopened.by,
             reopened.outcome.name()
+        );
+    }
+    text
+}
+
+/// By whom and when files that the run changed were put back to what they were.
+fn undoings(report: &RunReport) -> String {
+    let mut text = String::new();
+    for undone in &report.undone {
+        let files = pluralize(usize::try_from(undone.files).unwrap_or(usize::MAX), "file");
+        let _ = writeln!(
+            text,
+            "undone by {} at {}: {files} of {}",
+            one_line(&undone.by),
+            timestamp(undone.at),
+            one_line(&join_limited(&undone.steps, MAX_FILES))
         );
     }
     text

@@ -5,9 +5,10 @@ use super::super::inbox::{Form, forms};
 use crate::folders::RunPlace;
 use crate::pages::filters;
 use askama::Template;
+use counterfoil_contract::text::pluralize;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::trouble::{Trouble, trouble_among};
-use counterfoil_engine::{Attempt, RunReport};
+use counterfoil_engine::{Attempt, RunReport, RunUndoing};
 use counterfoil_flow::{BudgetPart, RunState};
 
 /// The most troubles that the banner names. All of them are on the pages of the attempts.
@@ -37,6 +38,7 @@ pub(super) struct Banner {
     troubles: Vec<TroubleLine>,
     more_troubles: usize,
     questions: Vec<Form>,
+    undone: Vec<UndoneLine>,
     can_cancel: bool,
     can_resume: bool,
     can_reopen: bool,
@@ -55,6 +57,13 @@ impl Moment {
     pub(crate) fn new(ms: i64) -> Self {
         Self { machine: format::machine_time(ms), text: format::time(ms) }
     }
+}
+
+/// That files which the run changed were put back to what they were.
+struct UndoneLine {
+    by: String,
+    at: Moment,
+    what: String,
 }
 
 /// A part of the budget and how much of it is used.
@@ -138,6 +147,7 @@ pub(super) fn banner(
         troubles: troubles.collect(),
         more_troubles,
         questions: forms(&place.run, &report.questions),
+        undone: report.undone.iter().map(undone_line).collect(),
         can_cancel: report.resumable,
         can_resume: report.resumable && !is_live && report.outcome != "waiting",
         can_reopen: report.reopenable,
@@ -150,6 +160,15 @@ pub(super) fn banner(
             None => "",
         },
         address,
+    }
+}
+
+fn undone_line(undone: &RunUndoing) -> UndoneLine {
+    let files = pluralize(usize::try_from(undone.files).unwrap_or(usize::MAX), "file");
+    UndoneLine {
+        by: format::cell(&undone.by),
+        at: Moment::new(undone.at),
+        what: format::cell(&format!("{files} of {}", undone.steps.join(", "))),
     }
 }
 

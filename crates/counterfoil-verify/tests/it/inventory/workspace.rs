@@ -144,7 +144,7 @@ fn a_link_with_the_name_of_a_source_file_is_not_examined() {
         ("a text", |folder| symlink("test_a.py", folder.join("x.md")).unwrap(), &[]),
     ];
     for (title, step, expected) in rows {
-        let work = observe(step, |observed| observed.unfinished_work());
+        let work = observe(step, WorkspaceView::unfinished_work);
         let unread: Vec<String> = work.unread.iter().map(ToString::to_string).collect();
         assert_eq!(unread, expected, "{title}: {work:?}");
     }

@@ -146,6 +146,9 @@ fn compare_with_journal(
                 0 => String::new(),
                 more => format!("; the run went on by {}", pluralize(more, "event")),
             };
+            let mut later = journal.links.iter().skip(receipt.journal.links.len());
+            let is_undone = later.any(|link| link.kind == "run-undone");
+            let went_on = if is_undone { went_on + ", and was undone" } else { went_on };
             found.add("journal", Comparison::Agrees, format!("its events are the same{went_on}"));
         }
         Err(error) => found.add("journal", Comparison::Differs, error.to_string()),

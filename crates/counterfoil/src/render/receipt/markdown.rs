@@ -15,6 +15,8 @@ const MAX_LENGTH: usize = 40_000;
 const MAX_CELL: usize = 200;
 /// The longest quoted text, in characters: the task, the output of a check.
 const MAX_QUOTED: usize = 2_000;
+/// The most times that a run was undone, of which each has a line.
+const MAX_UNDONE: usize = 5;
 /// The most outputs of failed checks.
 const MAX_OUTPUTS: usize = 5;
 
@@ -28,6 +30,18 @@ pub(crate) fn markdown(receipt: &Value) -> String {
     let mut out = format!("### {}: {}\n\n", code(text("/workflow")), code(text("/outcome")));
     if !text("/reason").is_empty() {
         let _ = writeln!(out, "{}\n", code(text("/reason")));
+    }
+    for undone in list("/undone").iter().take(MAX_UNDONE) {
+        let at = undone.get("at").and_then(Value::as_i64).unwrap_or(0);
+        let files = undone.get("files").and_then(Value::as_u64).unwrap_or(0);
+        let files = usize::try_from(files).unwrap_or(usize::MAX);
+        let _ = writeln!(
+            out,
+            "**Undone** by {} at {}: {}\n",
+            code(member(undone, "by")),
+            super::time(at),
+            pluralize(files, "file")
+        );
     }
     let cost = receipt.pointer("/usage/cost_usd").and_then(Value::as_f64).map(dollars);
     let _ = writeln!(

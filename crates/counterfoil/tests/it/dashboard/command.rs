@@ -2,6 +2,7 @@
 
 use super::client::TestServer;
 use crate::PROGRAM;
+use crate::runs::undoing::blocked;
 use counterfoil_testkit::{TIMEOUT, TestProject, wait_until};
 use serde_json::json;
 use std::io::Read as _;
@@ -212,6 +213,27 @@ fn a_run_that_the_server_resumed_goes_on_without_it() {
     // What the process printed is for the user alone.
     let log = project.state().join("server").join(format!("{run}.log"));
     assert_eq!((mode(&log), mode(log.parent().unwrap())), (0o600, 0o700));
+}
+
+#[test]
+fn a_run_that_was_undone_is_not_reopened() {
+    let project = blocked();
+    let server = TestServer::start(&project, &["serve", "--port", "0"]);
+    let run = project.show_last()["run"].as_str().unwrap().to_owned();
+    let page = server.get(&project, &format!("/runs/{run}"));
+    assert!(page.body.contains("Try again"), "{page:?}");
+    project.run(&["undo", &run]).expect(0, &["restored 1 file"]);
+    project.write("open", "");
+    let page = server.get(&project, &format!("/runs/{run}"));
+    assert!(!page.body.contains("Try again"), "{page:?}");
+    assert!(page.body.contains("Undone</strong> by kim"), "{page:?}");
+    let shown = server.get(&project, &format!("/api/v1/runs/{run}")).json();
+    assert_eq!((&shown["reopenable"], &shown["undone"][0]["by"]), (&json!(false), &json!("kim")));
+    let listed = server.get(&project, "/api/v1/runs").json();
+    assert_eq!(listed["runs"][0]["undone_by"], "kim");
+    let refused = server.post(&project, &format!("/api/v1/runs/{run}/resume"), &[], &json!({}));
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (409, Some("refused")));
+    assert!(refused.body.contains("was undone by kim"), "{refused:?}");
 }
 
 /// A run that somebody drives in a terminal does not notice a server that comes and goes.

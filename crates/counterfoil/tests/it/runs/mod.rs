@@ -1,6 +1,7 @@
 //! Workflows with scripted agents, and what is printed on which stream.
 
 pub(crate) mod project;
+pub(crate) mod undoing;
 
 mod allowed;
 mod answers;
@@ -22,6 +23,5 @@ mod reopening;
 mod resuming;
 mod screens;
 mod steps;
-mod undoing;
 mod usage;
 mod words;

@@ -16,7 +16,7 @@ states:
 ";
 
 /// A run whose agent wrote `a.txt`, and which ended as blocked.
-fn blocked() -> WorkflowProject {
+pub(crate) fn blocked() -> WorkflowProject {
     let script = replies(&[r#"writes: { a.txt: "by the agent\n" }, text: '{"ok": true}'"#]);
     let project = WorkflowProject::new(GATED, &script);
     project.init_git();
@@ -62,4 +62,51 @@ fn what_could_not_be_undone_leaves_the_run_as_it_was() {
     project.run(&["undo", "last"]).expect(0, &["undone: restored 1 file"]);
     let refused = project.run_refused(&["resume", "last"]);
     assert!(refused.contains("was undone by kim"), "{refused}");
+}
+
+#[test]
+fn an_undone_run_is_shown_as_undone() {
+    let project = blocked();
+    project.run(&["undo", "last"]).expect(0, &[]);
+    let events = project.events();
+    let event = events.last().unwrap();
+    assert_eq!((&event["kind"], &event["by"]), (&json!("run-undone"), &json!("kim")));
+    assert_eq!(
+        (&event["steps"], &event["files"], &event["total"]),
+        (&json!(["one#1"]), &json!(["a.txt"]), &json!(1))
+    );
+    let shown = project.show_last();
+    let undone = json!([{ "at": event["at"], "by": "kim", "steps": ["one#1"], "files": 1 }]);
+    assert_eq!(shown["undone"], undone);
+    let words = project.run(&["show", "last"]).stdout;
+    assert!(words.contains("undone by kim at "), "{words}");
+    assert!(words.contains(": 1 file of one#1\n"), "{words}");
+    let timeline = project.run(&["show", "last", "--timeline"]).stdout;
+    assert!(timeline.contains("of gated undone by kim"), "{timeline}");
+    let list = project.run(&["runs"]).stdout;
+    assert!(list.contains("blocked, undone"), "{list}");
+    let runs = project.run_json(&["runs", "--format", "json"]);
+    assert_eq!(runs.report[0]["undone_by"], "kim");
+    let receipt = project.run_json(&["receipt", "last", "--format", "json"]);
+    assert_eq!(receipt.report["undone"], undone);
+    let comment = project.run(&["receipt", "last", "--format", "markdown"]).stdout;
+    assert!(comment.contains("**Undone** by ` kim ` at "), "{comment}");
+    let folder = project.scratch_path("receipts");
+    let output = folder.display().to_string();
+    project.run(&["receipt", "last", "--output", &output]).expect(0, &[]);
+    let id = shown["run"].as_str().unwrap();
+    let page = std::fs::read_to_string(folder.join(format!("receipt-{id}.html"))).unwrap();
+    assert!(page.contains(">Undone</strong> by kim at "), "{page}");
+}
+
+#[test]
+fn an_older_receipt_is_said_to_be_of_a_run_that_was_undone() {
+    let project = blocked();
+    let receipt = project.run(&["receipt", "last", "--format", "json"]).stdout;
+    let file = project.scratch_path("receipt.json");
+    std::fs::write(&file, receipt).unwrap();
+    project.run(&["undo", "last"]).expect(0, &[]);
+    let file = file.display().to_string();
+    let words = project.run(&["receipt", "verify", &file]).stdout;
+    assert!(words.contains("; the run went on by 1 event, and was undone"), "{words}");
 }
