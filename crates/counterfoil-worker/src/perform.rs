@@ -7,6 +7,7 @@ use crate::attempt::{AttemptContext, AttemptResult};
 use crate::check_server::CheckServer;
 use crate::checks::{self, CheckPlace};
 use crate::contracts::ContractLookup;
+use crate::output_files::{add_output_files, output_files};
 use crate::run_start::RunStart;
 use crate::slow_look::announce_if_slow;
 use crate::verification::{
@@ -166,17 +167,11 @@ impl WorkerContext {
     /// Marks the files that this process prints to, and those that earlier processes of the run
     /// printed to: a log in the repository is nobody's change.
     pub fn add_output_files(&self, paths: impl IntoIterator<Item = PathBuf>) {
-        let list = crate::verification::baselines(&self.state, &self.run).join("output-files");
-        let known = std::fs::read(&list).ok();
-        let known = known.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let known: BTreeSet<PathBuf> = known.unwrap_or_default();
-        let all: BTreeSet<PathBuf> = paths.into_iter().chain(known.iter().cloned()).collect();
-        if all != known
-            && let Err(error) = save_json(&list, Durability::Unsynced, &all)
-        {
+        let paths: Vec<PathBuf> = paths.into_iter().collect();
+        if let Err(error) = add_output_files(&self.state, &self.run, paths.iter().cloned()) {
             tracing::warn!(%error, "a process that resumes the run does not know of the log");
         }
-        self.add_published(all);
+        self.add_published(output_files(&self.state, &self.run).into_iter().chain(paths));
     }
 
     /// Checks which of some files are missing, reads how checks are configured, and returns the fact

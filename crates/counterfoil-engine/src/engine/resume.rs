@@ -16,12 +16,13 @@ use counterfoil_flow::{
 };
 use counterfoil_process::sweep;
 use counterfoil_worker::{
-    RUN_CHECK_MARKER, SCRATCH, files_before_step, put_files_forward, scratch_folder,
+    RUN_CHECK_MARKER, SCRATCH, add_output_files, files_before_step, output_files,
+    put_files_forward, scratch_folder,
 };
 use counterfoil_workspace::git::recent_writes;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Engine {
     /// Writes the final artifacts of a run that has ended, in case a crash prevented it. If there
@@ -88,6 +89,20 @@ impl Engine {
         Ok(run_state)
     }
 
+    /// Marks files in the repository that this program writes for people, such as a receipt. They do
+    /// not count as changes when the run is resumed. A process that drives it does not learn of them.
+    ///
+    /// # Errors
+    ///
+    /// The list of these files cannot be written.
+    pub fn add_output_files(
+        &self,
+        run: &str,
+        paths: impl IntoIterator<Item = PathBuf>,
+    ) -> std::io::Result<()> {
+        add_output_files(self.journal.folder(), run, paths)
+    }
+
     /// The fact with which a run that ended is reopened.
     pub(super) fn reopening(
         &self,
@@ -138,6 +153,8 @@ impl Engine {
         let worktrees = run_state.workspaces().map(|(id, _)| workspaces.folder(run, id));
         put_files_forward(state, run, worktrees.chain([repo.to_owned()]));
         let published = artifact_paths(workflow, run_state);
+        let for_people = output_files(state, run);
+        let real = repo.canonicalize().unwrap_or_else(|_| repo.to_owned());
         let facts = resume_facts(run_state, resumed, |attempt, frame| {
             // Changes in a worktree of its own are isolated and need no report.
             let since = began.get(attempt).filter(|_| !run_state.has_own_workspace(frame));
@@ -146,7 +163,8 @@ impl Engine {
             let mut changed = since
                 .map(|(since, _)| recent_writes::written_since(repo, *since, before))
                 .unwrap_or_default();
-            changed.retain(|path| !published.contains(path));
+            changed
+                .retain(|path| !published.contains(path) && !for_people.contains(&real.join(path)));
             let agent = began.get(attempt).and_then(|(_, agent)| agents.get(agent));
             let usage = agent.map(|agent| self.lost_usage(run_state, attempt, frame, &*agent));
             LostWork { changed, usage: usage.unwrap_or_default() }

@@ -5,17 +5,17 @@ mod verify;
 
 use crate::cli::{ReceiptArgs, ReceiptCommand, ReceiptFormat, StateLocation, WriteReceiptArgs};
 use crate::exit::Exit;
-use crate::{output, render, state_folder};
+use crate::{output, person, render, state_folder};
 use anyhow::{Context, Result};
 use counterfoil_agents::redact::{RedactionLevel, Redactor};
 use counterfoil_contract::text::{Form, display_path, neutralize};
 use counterfoil_engine::Engine;
 use counterfoil_engine::receipt::{EventChain, Receipt, SealedReceipt, content_digest};
 use counterfoil_flow::Bundle;
-use counterfoil_workspace::atomic_write;
+use counterfoil_workspace::{atomic_write, git};
 use serde_json::{Map, Value};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: &ReceiptArgs) -> Result<Exit> {
     match &args.command {
@@ -40,9 +40,12 @@ fn write(args: &WriteReceiptArgs) -> Result<Exit> {
                 format!("cannot create the folder {}", display_path(&args.output))
             })?;
             let file = |extension: &str| args.output.join(format!("receipt-{run}.{extension}"));
-            for (path, text) in
-                [(file("html"), page.as_str()), (file("json"), &neutralize(&json, Form::Json))]
-            {
+            let files = [file("html"), file("json")];
+            if let Some(note) = exempt(&engine, &state, args, &run, &files)? {
+                output::write_message("note", &note);
+            }
+            let [html, data] = files;
+            for (path, text) in [(html, page.as_str()), (data, &neutralize(&json, Form::Json))] {
                 atomic_write(&path, text.as_bytes())
                     .with_context(|| format!("cannot write {}", display_path(&path)))?;
                 output::write_stdout(&format!("{}\n", display_path(&path)))?;
@@ -50,6 +53,36 @@ fn write(args: &WriteReceiptArgs) -> Result<Exit> {
         }
     }
     Ok(Exit::Success)
+}
+
+/// Sees to it that the files of a receipt do not count as changes of a run that has not ended. Returns
+/// what to say if they do.
+fn exempt(
+    engine: &Engine,
+    state: &Path,
+    args: &WriteReceiptArgs,
+    run: &str,
+    files: &[PathBuf],
+) -> Result<Option<String>> {
+    let run_state = engine.run_state(run)?;
+    let repo = state_folder::repository_of_run(&args.location, state, &run_state.repo)?;
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (repo, folder) = (real(&repo), real(&args.output));
+    let top = git::repository_top(&repo).unwrap_or(&repo);
+    if run_state.ended.is_some() || !folder.starts_with(top) {
+        return Ok(None);
+    }
+    let names = files.iter().filter_map(|file| file.file_name());
+    // What drives the run has read which files are ours, and nobody who works in a run says it.
+    let is_exempt = !engine.journal().run(run)?.is_driven()
+        && person::require_outside_of_attempts("receipt").is_ok()
+        && engine.add_output_files(run, names.map(|name| folder.join(name))).is_ok();
+    Ok((!is_exempt).then(|| {
+        format!(
+            "run {run} has not ended, so these files count as changes of its current step; remove \
+             them, or write them to a folder outside of the repository with --output DIR"
+        )
+    }))
 }
 
 /// The receipt of a run as a JSON document, redacted, with its digest and its seal.

@@ -60,6 +60,46 @@ fn completed_steps_never_run_again() {
     );
 }
 
+/// A contract with a claim about the changed files.
+const CHANGES: &str = "
+contract: scene/changes
+version: 1
+fields: { files_changed: [path] }
+claims: { files_changed: { kind: files-changed } }
+examples: [{ files_changed: [a.txt] }]
+";
+
+#[test]
+fn a_receipt_of_an_interrupted_run_is_not_a_change_of_its_step() {
+    let workflow = "
+workflow: changes
+agents: { worker: { contract: scene/changes, prompt: \"Change it.\", repairs: 0 } }
+contracts: [contracts]
+start: work
+states:
+  work: { agent: worker, go: done }
+  done: { end: done }
+";
+    let reply = r#"exec: 'touch at-work; test -e go-on || exec sleep 30', writes: { a.txt: "x\n" }, text: '{"files_changed": ["a.txt"]}'"#;
+    let project = WorkflowProject::new(workflow, &replies(&[reply]));
+    project.write("contracts/changes.yaml", CHANGES);
+    project.write(".gitignore", ".counterfoil\nat-work\ngo-on\n");
+    project.init_git();
+    project.commit_all("base");
+    interrupted(&project);
+    let written = project.run(&["receipt", "last"]);
+    written.expect(0, &["receipt-"]);
+    assert!(!written.stderr.contains("count as changes"), "{written:?}");
+    project.write("go-on", "");
+    let ran = project.run_json(&["resume", "last", "--format", "json"]);
+    assert_eq!(ran.ended(), ("done", None, 0), "{}", ran.reason());
+    let claims = &ran.report["claims"];
+    assert_eq!(claims["verified"].as_u64(), Some(1), "{claims}");
+    assert_eq!(claims["refuted"].as_u64().unwrap_or(0), 0, "{claims}");
+    let lost = project.events().into_iter().find(|event| event["kind"] == "attempt-lost").unwrap();
+    assert!(!lost.to_string().contains("receipt-"), "{lost}");
+}
+
 #[test]
 fn an_interrupted_run_can_be_cancelled_and_not_resumed() {
     let project = slow_second();
