@@ -251,7 +251,7 @@ fn resume(client: &Client, run: &str, format: RunFormat) -> Result<Exit> {
         }
         RunFormat::Json => output::write_json(&report)?,
         RunFormat::Junit => output::write_xml(&render::junit::run(&report, &entries)?)?,
-        RunFormat::Github => output::write_stdout(&render::github::run(&report))?,
+        RunFormat::Github => output::write_stdout(&render::github::run(&report, &entries))?,
     }
     Ok(Exit::from_run(&report))
 }

@@ -9,6 +9,9 @@ use counterfoil_contract::Report;
 use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_engine::RunReport;
+use counterfoil_engine::ledger::Entry;
+use counterfoil_flow::{AttemptOutcome, Cause};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -119,38 +122,102 @@ pub(crate) fn lint(findings: &[LintFinding], note: Option<&str>) -> String {
     out
 }
 
+/// An annotation of a run.
+struct Annotation {
+    command: &'static str,
+    title: String,
+    text: String,
+}
+
 /// A run as annotations: attempts that failed, claims that do not hold, and how the run ended. In a
-/// run that is done, they are warnings: a later attempt corrected them.
-pub(crate) fn run(run: &RunReport) -> String {
-    let mut out = String::new();
-    let mut annotate = |command: &str, title: &str, text: &str| {
-        let (title, text) = (property(title), message(text));
-        let _ = writeln!(out, "::{command} title={title}::{text}");
-    };
+/// run that is done, they are warnings: a later attempt corrected them. GitHub shows few annotations of
+/// a step, so that nothing is said twice.
+pub(crate) fn run(run: &RunReport, entries: &[Entry]) -> String {
     let is_done = run.outcome == "done";
     let serious = if is_done { "warning" } else { "error" };
+    let claims = last_claims(entries);
+    let mut all = Vec::new();
     for attempt in run.attempts.iter().chain(&run.commands) {
-        let name = format!("{} #{}", attempt.path.join("/"), attempt.n);
-        if let Some(outcome) = attempt.outcome.as_deref().filter(|outcome| *outcome != "accepted") {
-            annotate(serious, &format!("{name}: {outcome}"), &attempt.reason);
+        let Some(outcome) = attempt.outcome.as_deref().filter(|outcome| *outcome != "accepted")
+        else {
+            continue;
+        };
+        // The claim has an annotation.
+        let is_refuted =
+            |entry: &&Entry| entry.path == attempt.path && entry.claim.verdict == Verdict::Refuted;
+        if outcome == AttemptOutcome::Claim.name() && claims.iter().any(is_refuted) {
+            continue;
         }
-        for claim in attempt.earlier_claims.values().flatten().chain(&attempt.claims) {
-            let command = match claim.verdict {
-                Verdict::Verified => continue,
-                Verdict::Refuted | Verdict::Stale => serious,
-                Verdict::Unverifiable => "notice",
-            };
-            let title = format!("{name}: {} {}", claim.claim, claim.verdict.name());
-            annotate(command, &title, &mismatch_line(claim));
-        }
+        let title = format!("{} #{}: {outcome}", attempt.path.join("/"), attempt.n);
+        all.push(Annotation { command: serious, title, text: attempt.reason.clone() });
+    }
+    let mut refuted = Vec::new();
+    for entry in claims {
+        let verdict = if entry.corrected { Verdict::Refuted } else { entry.standing };
+        let title = format!(
+            "{} #{}: {} {}",
+            entry.path.join("/"),
+            entry.n,
+            entry.claim.claim,
+            verdict.name()
+        );
+        let line = mismatch_line(&entry.claim);
+        let (command, text) = match verdict {
+            Verdict::Verified => continue,
+            _ if entry.corrected => ("warning", format!("refuted earlier and corrected: {line}")),
+            Verdict::Refuted => {
+                refuted.push(title.clone());
+                (serious, line)
+            }
+            Verdict::Stale => ("warning", entry.since.clone()),
+            Verdict::Unverifiable => ("notice", line),
+        };
+        all.push(Annotation { command, title, text });
     }
     let command = match run.outcome.as_str() {
         "done" | "waiting" => "notice",
         _ => "error",
     };
-    let text = if run.reason.is_empty() { &run.outcome } else { &run.reason };
-    annotate(command, &format!("{} {}: {}", run.workflow, run.run, run.outcome), text);
+    let because = if run.cause == Some(Cause::Claim) {
+        refuted
+    } else {
+        let says_it = |one: &&Annotation| !one.text.is_empty() && run.reason.contains(&one.text);
+        all.iter().rfind(says_it).map(|one| one.title.clone()).into_iter().collect()
+    };
+    let text = if !because.is_empty() {
+        format!("because of {}", because.join(", "))
+    } else if run.reason.is_empty() {
+        run.outcome.clone()
+    } else {
+        run.reason.clone()
+    };
+    let title = format!("{} {}: {}", run.workflow, run.run, run.outcome);
+    all.push(Annotation { command, title, text });
+    let mut out = String::new();
+    for Annotation { command, title, text } in all {
+        let _ = writeln!(out, "::{command} title={}::{}", property(&title), message(&text));
+    }
     out
+}
+
+/// The last state of each claim of a step. Of one that was corrected, it is what was refuted before.
+fn last_claims(entries: &[Entry]) -> Vec<&Entry> {
+    let mut places: BTreeMap<(&[String], &str), usize> = BTreeMap::new();
+    let mut last: Vec<&Entry> = Vec::new();
+    for entry in entries.iter().filter(|entry| !entry.superseded || entry.corrected) {
+        let place = (entry.path.as_slice(), entry.claim.claim.as_str());
+        let Some(index) = places.get(&place).copied() else {
+            places.insert(place, last.len());
+            last.push(entry);
+            continue;
+        };
+        let is_replaced =
+            |earlier: &&mut &Entry| !(earlier.corrected && entry.standing == Verdict::Verified);
+        if let Some(earlier) = last.get_mut(index).filter(is_replaced) {
+            *earlier = entry;
+        }
+    }
+    last
 }
 
 /// Replayed attempts as annotations: those that changed or cannot be replayed.

@@ -151,7 +151,7 @@ where
         }
         RunFormat::Json => output::write_json(&report)?,
         RunFormat::Junit => output::write_xml(&render::junit::run(&report, &claims)?)?,
-        RunFormat::Github => output::write_stdout(&render::github::run(&report))?,
+        RunFormat::Github => output::write_stdout(&render::github::run(&report, &claims))?,
     }
     Ok(report)
 }

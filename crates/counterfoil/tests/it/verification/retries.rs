@@ -136,3 +136,22 @@ fn a_step_that_was_killed_answers_for_what_it_did_before() {
     assert_eq!(ran.outcomes(), ["cancelled", "accepted"]);
     assert_eq!(ran.verdict(1, "files"), "verified", "the file was written before the kill");
 }
+
+#[test]
+fn a_claim_that_fails_a_run_has_one_annotation() {
+    let project = DirtyProject::new();
+    project.write_one_step("", ", repairs: 2, claims: { files: require }");
+    project.write_script(&[
+        claims(&["b.rs"], json!({"writes": {"a.rs": "new\n"}})),
+        claims(&["c.rs"], json!({})),
+        claims(&["b.rs"], json!({})),
+    ]);
+    let mut arguments = run_arguments("flow.yaml", "script:script.yaml");
+    arguments[5] = "github".to_owned();
+    let ran = project.run(&arguments);
+    let errors: Vec<&str> =
+        ran.stdout.lines().filter(|line| line.starts_with("::error ")).collect();
+    assert_eq!(errors.len(), 2, "{ran:?}");
+    assert!(errors[0].starts_with("::error title=work #1%3A files refuted::files: "), "{errors:?}");
+    assert!(errors[1].ends_with("failed::because of work #1: files refuted"), "{errors:?}");
+}
