@@ -10,6 +10,7 @@ mod quiet;
 
 pub use blocks::{EventInWords, EventsInWords};
 pub use claims::doubted;
+pub(crate) use parts::decided_by;
 pub use parts::{attempt_title, guard_values};
 pub use pieces::{abbreviate, one_line, truncate_json, usage_suffix};
 
@@ -20,8 +21,8 @@ use counterfoil_contract::text::{join_limited, pluralize};
 use counterfoil_flow::amount::duration;
 use counterfoil_flow::{AttemptOutcome, BuiltinStep, End, Ended, Event, RunState, Usage, Workflow};
 use parts::{
-    builtin_result, decided_by, exit_code, last_line, problem, question_line, reason_suffix, said,
-    transition_line,
+    builtin_result, exit_code, last_line, problem, question_line, reason_suffix, said,
+    state_of_question, transition_line,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -385,10 +386,16 @@ impl EventText {
             Event::TransitionTaken(taken) => inside(&taken.frame, &taken.from),
             Event::FrameOpened { frame, state, .. } => inside(frame, state),
             Event::RunEnded { state, .. } => state.clone(),
+            // The id of a question begins with the path of the state that asks it.
+            Event::Asked { questions, .. } => {
+                questions.first().map(|asked| state_of_question(&asked.id)).unwrap_or_default()
+            }
+            Event::Answered { question, .. } => state_of_question(question),
+            Event::QuestionsCancelled { questions, .. } => {
+                questions.first().map(|id| state_of_question(id)).unwrap_or_default()
+            }
             Event::ContextChecked { frame, .. }
             | Event::RetryPlanned { frame, .. }
-            | Event::Asked { frame, .. }
-            | Event::QuestionsCancelled { frame, .. }
             | Event::FannedOut { frame, .. }
             | Event::FannedIn { frame }
             | Event::FrameEnded { frame, .. }
@@ -406,7 +413,6 @@ impl EventText {
             | Event::RunResumed(_)
             | Event::RunReopened(_)
             | Event::RunUndone(_)
-            | Event::Answered { .. }
             | Event::BudgetReached { .. }
             | Event::CancelRequested { .. }
             | Event::RunStopped { .. }

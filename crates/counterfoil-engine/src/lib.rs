@@ -14,6 +14,7 @@ mod error;
 pub mod event_text;
 mod files_diff;
 mod fs_files;
+mod given_answers;
 pub mod journal;
 pub mod ledger;
 pub mod lists;
@@ -36,6 +37,7 @@ pub use engine::{
 pub use error::{Error, InputError};
 pub use files_diff::{DiffBody, DiffLimits, FileDiff, FilesDiff};
 pub use fs_files::FsFiles;
+pub use given_answers::GivenAnswer;
 pub use observer::{NoopObserver, Observers, RunObserver};
 pub use run_replica::RunReplica;
 pub use run_report::{Attempt, Question, Reopening, RunInterruption, RunReport, RunUndoing, Step};

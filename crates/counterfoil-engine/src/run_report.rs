@@ -1,5 +1,6 @@
 //! The report of a run: its status, its attempts and the transitions it took.
 
+use crate::given_answers::{GivenAnswer, GivenAnswers};
 use crate::ledger::{Entry, Ledger, Totals};
 use crate::visits::{Visit, Visits};
 use counterfoil_contract::Violation;
@@ -292,6 +293,7 @@ pub(crate) struct RunReportBuilder {
     taken_up: Option<RunInterruption>,
     /// The time of the last event.
     last_at: i64,
+    answers: GivenAnswers,
     ledger: Ledger,
     visits: Visits,
 }
@@ -300,6 +302,7 @@ impl RunReportBuilder {
     /// Adds an event.
     pub(crate) fn on_event(&mut self, event: &Event, at: i64) {
         self.ledger.on_event(event, at);
+        self.answers.on_event(event, at);
         let before = self.last_at;
         // It is recorded by the process that takes the run up.
         if !matches!(event, Event::TimeSkipped { .. }) {
@@ -400,6 +403,11 @@ impl RunReportBuilder {
     /// All attempts, in the order they started.
     pub(crate) fn attempts(&self) -> &[Attempt] {
         &self.attempts
+    }
+
+    /// The answers that people gave, in order.
+    pub(crate) fn answers(&self) -> &[GivenAnswer] {
+        self.answers.given()
     }
 
     /// The report. `live` says whether a process drives the run.

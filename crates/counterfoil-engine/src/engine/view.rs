@@ -2,6 +2,7 @@
 
 use super::Engine;
 use crate::error::Error;
+use crate::given_answers::GivenAnswer;
 use crate::ledger::Entry;
 use crate::run_report::{Attempt, RunReport, RunReportBuilder};
 use crate::state_progress::{StateKey, StateProgress, StateProgressBuilder};
@@ -113,6 +114,11 @@ impl RunView {
     /// All attempts of agents, commands and built-in steps, in the order they started.
     pub fn attempts(&self) -> &[Attempt] {
         self.report.attempts()
+    }
+
+    /// The answers that people gave, in order.
+    pub fn answers(&self) -> &[GivenAnswer] {
+        self.report.answers()
     }
 
     /// The claims of the run and their verdicts.

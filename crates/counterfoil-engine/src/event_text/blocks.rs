@@ -208,6 +208,28 @@ mod tests {
     }
 
     #[test]
+    fn a_question_and_its_answer_belong_to_the_state_that_asks() {
+        let answered = |question: &str| Event::Answered {
+            question: question.to_owned(),
+            answer: "yes".to_owned(),
+            by: "ada".to_owned(),
+            from: None,
+        };
+        let asked = Event::Asked { frame: "gate".to_owned(), questions: Vec::new() };
+        let mut words = EventsInWords::new("a", "demo");
+        let mut path = |event: &Event| words.on_event(&stored(2, event)).path;
+        assert_eq!(path(&asked), "");
+        for (question, state) in [
+            ("approve", "approve"),
+            ("approve#2", "approve"),
+            ("gate/v1.2#x/approve", "gate/v1.2#x/approve"),
+            ("gate/approve.when#3", "gate/approve"),
+        ] {
+            assert_eq!(path(&answered(question)), state, "{question}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_read_is_an_event_too() {
         let mut words = EventsInWords::new("a", "demo");
         let broken = StoredEvent { seq: 1, at: 0, kind: "moved".to_owned(), body: b"{".to_vec() };

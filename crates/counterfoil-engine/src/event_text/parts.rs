@@ -160,9 +160,17 @@ pub fn guard_values(transition: &TransitionTaken) -> String {
         .join(", ")
 }
 
+/// The path of the state that asks a question, from the question's id: `gate/approve`, `gate/approve#2`
+/// or, if the state asks several, `gate/approve.name`.
+pub(super) fn state_of_question(id: &str) -> String {
+    let (outer, name) = id.rfind('/').map_or(("", id), |at| id.split_at(at + 1));
+    let state = name.split(['.', '#']).next().unwrap_or(name);
+    format!("{outer}{state}")
+}
+
 /// Who decided something, and from where: the name in the person's environment, then the account,
 /// the machine and the terminal, or without a terminal the program that gave the command.
-pub(super) fn decided_by(by: &str, from: Option<&Origin>) -> String {
+pub(crate) fn decided_by(by: &str, from: Option<&Origin>) -> String {
     let Some(from) = from else { return by.to_owned() };
     let place = match (&from.terminal, from.program.as_str()) {
         (Some(terminal), _) => format!(" at {terminal}"),

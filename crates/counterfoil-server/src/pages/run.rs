@@ -54,7 +54,13 @@ pub(super) fn render(site: &Arc<Site>, run: &str, query: &Query) -> Result<Rende
     let folder = if site.folders.are_several() { place.folder.as_str() } else { "" };
     let mut sections = vec![Section::new(
         "run-now",
-        &now::banner(&place, run_state, (&report, attempts), &claims, (folder, &task)),
+        &now::banner(
+            &place,
+            run_state,
+            (&report, attempts, view.answers()),
+            &claims,
+            (folder, &task),
+        ),
     )?];
     let timeline =
         timeline::timeline(&place.run, (report.started_at, attempts), run_state.last_at, query);

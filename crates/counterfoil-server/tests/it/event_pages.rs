@@ -166,3 +166,21 @@ fn an_open_page_learns_the_number_of_the_last_event() {
     let message = trouble.next().data;
     assert!(message.contains("data-seq=\"121\""), "{message}");
 }
+
+#[test]
+fn an_answer_is_on_the_page_of_its_run_and_an_event_of_its_state() {
+    let site = Site::start();
+    let (_journal, mut run) = runs::asking(&site.state("state"));
+    let answer = Event::Answered {
+        question: "ok".to_owned(),
+        answer: "no: not on a <Friday>".to_owned(),
+        by: "ada".to_owned(),
+        from: None,
+    };
+    run.add(&[answer]);
+    let html = site.page("/runs/a");
+    for text in ["May it go out?", "no: not on a &#60;Friday&#62;", "answered by ada"] {
+        assert!(html.contains(text), "{text}: {html}");
+    }
+    assert_eq!(numbers(&site.page("/runs/a/events?state=ok")), [5, 6]);
+}

@@ -8,11 +8,13 @@ use askama::Template;
 use counterfoil_contract::text::pluralize;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::trouble::{Trouble, trouble_among};
-use counterfoil_engine::{Attempt, RunReport, RunUndoing};
+use counterfoil_engine::{Attempt, GivenAnswer, RunReport, RunUndoing};
 use counterfoil_flow::{BudgetPart, RunState};
 
 /// The most troubles that the banner names. All of them are on the pages of the attempts.
 const MAX_TROUBLES: usize = 8;
+/// The most answers on the page. The events have all.
+const MAX_ANSWERS: usize = 20;
 
 /// The banner of a run.
 #[derive(Template)]
@@ -39,6 +41,9 @@ pub(super) struct Banner {
     more_troubles: usize,
     questions: Vec<Form>,
     undone: Vec<UndoneLine>,
+    /// What people answered last, and the number of answers before.
+    answers: Vec<Answered>,
+    earlier_answers: usize,
     can_cancel: bool,
     can_resume: bool,
     can_reopen: bool,
@@ -91,10 +96,18 @@ struct TroubleLine {
     address: String,
 }
 
+/// A question with what a person answered.
+struct Answered {
+    question: String,
+    answer: String,
+    by: String,
+    at: Moment,
+}
+
 pub(super) fn banner(
     place: &RunPlace,
     run_state: &RunState,
-    (report, attempts): (&RunReport, &[Attempt]),
+    (report, attempts, given): (&RunReport, &[Attempt], &[GivenAnswer]),
     claims: &[Entry],
     (folder, task): (&str, &str),
 ) -> Banner {
@@ -148,6 +161,8 @@ pub(super) fn banner(
         more_troubles,
         questions: forms(&place.run, &report.questions),
         undone: report.undone.iter().map(undone_line).collect(),
+        earlier_answers: given.len().saturating_sub(MAX_ANSWERS),
+        answers: given.iter().skip(given.len().saturating_sub(MAX_ANSWERS)).map(answered).collect(),
         can_cancel: report.resumable,
         can_resume: report.resumable && !is_live && report.outcome != "waiting",
         can_reopen: report.reopenable,
@@ -169,6 +184,17 @@ fn undone_line(undone: &RunUndoing) -> UndoneLine {
         by: format::cell(&undone.by),
         at: Moment::new(undone.at),
         what: format::cell(&format!("{files} of {}", undone.steps.join(", "))),
+    }
+}
+
+/// An answer as it is shown.
+fn answered(given: &GivenAnswer) -> Answered {
+    let question = if given.question.is_empty() { &given.id } else { &given.question };
+    Answered {
+        question: format::text(question),
+        answer: format::text(&given.answer),
+        by: format::cell(&given.by),
+        at: Moment::new(given.at),
     }
 }
 
