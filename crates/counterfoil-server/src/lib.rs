@@ -21,6 +21,7 @@ mod listing;
 mod live;
 mod pages;
 mod problem;
+mod query;
 mod routes;
 mod site;
 mod summaries;

@@ -30,12 +30,12 @@ pub(crate) use run::events::event_rows;
 
 use crate::assets;
 use crate::problem::Problem;
+use crate::query::parse_query;
 use crate::site::Site;
 use askama::Template;
 use axum::extract::{RawQuery, State};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
-use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
@@ -275,11 +275,6 @@ fn decode(part: &str) -> Result<String, Problem> {
         .decode_utf8()
         .map(std::borrow::Cow::into_owned)
         .map_err(|_| Problem::bad_request("the address is not UTF-8"))
-}
-
-fn parse_query<T: DeserializeOwned>(query: Option<&str>) -> Result<T, Problem> {
-    serde_urlencoded::from_str(query.unwrap_or_default())
-        .map_err(|error| Problem::bad_request(format!("the query of the address: {error}")))
 }
 
 /// A whole page.

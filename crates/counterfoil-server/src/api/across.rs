@@ -4,9 +4,9 @@ use super::json;
 use crate::counted::{By, Coverage};
 use crate::pages::{claims_in, runs_with_claims};
 use crate::problem::Problem;
+use crate::query::parse_query;
 use crate::site::Site;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::{RawQuery, State};
 use axum::response::Response;
 use counterfoil_engine::ledger::{Dimension, Entry, GroupReport, Key, TrendReport};
 use schemars::JsonSchema;
@@ -35,13 +35,10 @@ pub(super) struct HealthAnswer {
     groups: Vec<TrendReport>,
 }
 
-pub(super) async fn health(
-    State(site): State<Arc<Site>>,
-    query: Result<Query<HealthQuery>, QueryRejection>,
-) -> Response {
-    let Query(query) = match query {
+pub(super) async fn health(State(site): State<Arc<Site>>, RawQuery(query): RawQuery) -> Response {
+    let query: HealthQuery = match parse_query(query.as_deref()) {
         Ok(query) => query,
-        Err(error) => return Problem::bad_request(error.body_text()).into_answer(),
+        Err(problem) => return problem.into_answer(),
     };
     let made = site.blocking(move |site| {
         let overview = site.counted.overview(&site.folders)?;
@@ -101,13 +98,10 @@ struct FoundClaim {
     entry: Entry,
 }
 
-pub(super) async fn claims(
-    State(site): State<Arc<Site>>,
-    query: Result<Query<ClaimsQuery>, QueryRejection>,
-) -> Response {
-    let Query(query) = match query {
+pub(super) async fn claims(State(site): State<Arc<Site>>, RawQuery(query): RawQuery) -> Response {
+    let query: ClaimsQuery = match parse_query(query.as_deref()) {
         Ok(query) => query,
-        Err(error) => return Problem::bad_request(error.body_text()).into_answer(),
+        Err(problem) => return problem.into_answer(),
     };
     json(site.blocking(move |site| all_claims(site, query)).await)
 }

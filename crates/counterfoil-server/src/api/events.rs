@@ -2,8 +2,9 @@
 
 use super::path::PathParts;
 use crate::problem::Problem;
+use crate::query::parse_query;
 use crate::site::Site;
-use axum::extract::{Query, State};
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -46,12 +47,12 @@ pub(super) struct EventsAnswer {
 pub(super) async fn events(
     State(site): State<Arc<Site>>,
     PathParts(run): PathParts<String>,
-    query: Result<Query<EventsQuery>, axum::extract::rejection::QueryRejection>,
+    RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Response {
-    let Query(query) = match query {
+    let query: EventsQuery = match parse_query(query.as_deref()) {
         Ok(query) => query,
-        Err(error) => return Problem::bad_request(error.body_text()).into_answer(),
+        Err(problem) => return problem.into_answer(),
     };
     let accepts = |kind: &str| {
         let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());

@@ -5,8 +5,9 @@ use super::path::PathParts;
 use crate::listing::{self, Wanted};
 use crate::pages::find_attempt;
 use crate::problem::Problem;
+use crate::query::parse_query;
 use crate::site::Site;
-use axum::extract::{Query, State};
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use counterfoil_engine::journal::{RunCursor, RunFilter, RunGroup, RunOrder, RunSort};
@@ -72,13 +73,10 @@ struct ListedRun {
     damage: String,
 }
 
-pub(super) async fn runs(
-    State(site): State<Arc<Site>>,
-    query: Result<Query<RunsQuery>, axum::extract::rejection::QueryRejection>,
-) -> Response {
-    let Query(query) = match query {
+pub(super) async fn runs(State(site): State<Arc<Site>>, RawQuery(query): RawQuery) -> Response {
+    let query: RunsQuery = match parse_query(query.as_deref()) {
         Ok(query) => query,
-        Err(error) => return Problem::bad_request(error.body_text()).into_answer(),
+        Err(problem) => return problem.into_answer(),
     };
     json(site.blocking(move |site| page(site, &query)).await)
 }

@@ -195,6 +195,10 @@ fn a_query_that_means_nothing_is_an_error() {
         let answer = site.get(&format!("/api/v1/runs?{query}")).send();
         answer.expect_problem(400, "request");
     }
+    let wrong = site.get("/api/v1/runs?limit=many").send().json();
+    assert_eq!(wrong["detail"], "the parameter 'limit' cannot be 'many': expected a whole number");
+    let page = site.get("/?view=nonsense").send().expect(400).text();
+    assert!(page.contains("nonsense") && page.contains("needs-me"), "{page}");
     let long = "x".repeat(2000);
     site.get(&format!("/api/v1/runs?after={long}")).send().expect_problem(400, "request");
 }
