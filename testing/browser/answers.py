@@ -43,7 +43,7 @@ def scenario(project, viewer):
     followed(page)
     shows(page, "answered")
     page.get_by_role("button", name="Resume").click()
-    shows(page, "the run went on, and has stopped again", where="#toast")
+    shows(page, "the run went on, and waits for an answer", where="#toast")
     shows(inbox, "What is it called?")
     shows(page, "What is it called?", "waiting")
 

@@ -35,6 +35,41 @@ pub struct ResumeRequest {
     pub max_iterations: String,
 }
 
+impl ResumeRequest {
+    /// What is wrong with the limits, with the name of the field.
+    pub(crate) fn wrong_limit(&self) -> Option<String> {
+        let is_amount = |text: &str| {
+            let amount = text.trim_start_matches('$').parse::<f64>();
+            amount.is_ok_and(|amount| amount.is_finite() && amount > 0.0)
+        };
+        let is_count = |text: &str| text.parse::<u64>().is_ok_and(|count| count > 0);
+        let is_time = |text: &str| {
+            text.parse::<jiff::SignedDuration>().is_ok_and(|time| time.as_millis() > 0)
+        };
+        let count = "a whole number of at least 1";
+        let limits = [
+            ("max_cost", &self.max_cost, is_amount(self.max_cost.trim()), "an amount such as 2.50"),
+            (
+                "max_time",
+                &self.max_time,
+                is_time(self.max_time.trim()),
+                "a duration such as 90s, 30m or 8h",
+            ),
+            ("max_attempts", &self.max_attempts, is_count(self.max_attempts.trim()), count),
+            ("max_tokens", &self.max_tokens, is_count(self.max_tokens.trim()), count),
+            ("max_iterations", &self.max_iterations, is_count(self.max_iterations.trim()), count),
+        ];
+        let mut given = limits.into_iter().filter(|(_, value, ..)| !value.trim().is_empty());
+        given.find(|(_, _, is_valid, _)| !is_valid).map(|(name, value, _, expected)| {
+            let what = name.trim_start_matches("max_");
+            format!(
+                "the maximum of {what} (`{name}`) cannot be '{}': expected {expected}",
+                value.trim()
+            )
+        })
+    }
+}
+
 /// Why a run was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {

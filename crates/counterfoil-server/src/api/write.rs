@@ -166,6 +166,9 @@ pub(super) async fn resume(
 ) -> Response {
     let work = move |site: &Site, headers: &HeaderMap, bytes: &Bytes| {
         let request: ResumeRequest = body(headers, bytes)?;
+        if let Some(wrong) = request.wrong_limit() {
+            return Err(Problem::bad_request(wrong));
+        }
         let (control, place) = (control(site)?, site.folders.find(&run)?);
         let message = control
             .resume(place.engine.journal().folder(), &place.run, &request)

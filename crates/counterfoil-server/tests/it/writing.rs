@@ -156,6 +156,40 @@ fn runs_are_started_resumed_and_cancelled() {
 }
 
 #[test]
+fn a_limit_that_means_nothing_is_an_error_that_names_it() {
+    let site = Site::start();
+    let _run = runs::asking(&site.state("state"));
+    let detail = |body: &Value| {
+        let answer = site.post("/api/v1/runs/a/resume", body).send();
+        answer.expect_problem(400, "request");
+        answer.json()["detail"].as_str().unwrap().to_owned()
+    };
+    for (field, value, expected) in [
+        (
+            "max_cost",
+            "abc",
+            "the maximum of cost (`max_cost`) cannot be 'abc': expected an amount such as 2.50",
+        ),
+        (
+            "max_time",
+            "2 bells",
+            "the maximum of time (`max_time`) cannot be '2 bells': expected a duration such as 90s, 30m or 8h",
+        ),
+        (
+            "max_attempts",
+            "0",
+            "the maximum of attempts (`max_attempts`) cannot be '0': expected a whole number of at least 1",
+        ),
+    ] {
+        assert_eq!(detail(&json!({ field: value })), expected);
+    }
+    assert!(site.control.calls().is_empty(), "{:?}", site.control.calls());
+    let right =
+        json!({"because": "more", "max_cost": " $2.50 ", "max_time": "2h", "max_tokens": ""});
+    site.post("/api/v1/runs/a/resume", &right).send().expect(200);
+}
+
+#[test]
 fn a_server_that_only_shows_runs_changes_nothing() {
     let site = Site::with(&["state"], false);
     let _run = runs::asking(&site.state("state"));

@@ -96,7 +96,10 @@ impl RunControl for LocalControl {
                 arguments.push(format!("{option}={value}"));
             }
         }
-        self.spawn(state, &arguments, run)
+        match self.spawn(state, &arguments, run)? {
+            Spawned::Drives(message) => Ok(message),
+            Spawned::Ended => Ok(went_on(&open(state)?.report(run)?.outcome)),
+        }
     }
 
     fn start(&self, state: &Path, request: &StartRequest) -> Result<String, ControlError> {
@@ -118,7 +121,28 @@ impl RunControl for LocalControl {
             arguments.push(format!("--input={name}={value}"));
         }
         arguments.extend(["--".to_owned(), request.workflow.clone()]);
-        self.spawn(state, &arguments, &format!("start-{}", jiff::Timestamp::now().as_millisecond()))
+        let name = format!("start-{}", jiff::Timestamp::now().as_millisecond());
+        Ok(match self.spawn(state, &arguments, &name)? {
+            Spawned::Drives(message) => message,
+            Spawned::Ended => "the run was started, and has stopped already".to_owned(),
+        })
+    }
+}
+
+/// What became of a process within a short time.
+enum Spawned {
+    /// It drives the run, as this text says.
+    Drives(String),
+    /// It has ended, with the exit code of a run.
+    Ended,
+}
+
+/// What to say of a run that went on and stopped within a short time, by its outcome.
+fn went_on(outcome: &str) -> String {
+    match outcome {
+        "done" => "the run went on, and is done".to_owned(),
+        "waiting" => "the run went on, and waits for an answer".to_owned(),
+        outcome => format!("the run went on, and has stopped again: {outcome}"),
     }
 }
 
@@ -129,7 +153,7 @@ impl LocalControl {
         state: &Path,
         arguments: &[String],
         name: &str,
-    ) -> Result<String, ControlError> {
+    ) -> Result<Spawned, ControlError> {
         let program = std::env::current_exe().map_err(failed)?;
         let folder = state.join("server");
         make_private_folder(&folder).map_err(failed)?;
@@ -153,14 +177,14 @@ impl LocalControl {
         match ended_at_once(&mut child) {
             // Every exit code but these says how a run ended.
             Some(1 | 2) => Err(ControlError::Failed(last_output(&path))),
-            Some(_) => Ok("the run went on, and has stopped again".to_owned()),
+            Some(_) => Ok(Spawned::Ended),
             None => {
                 // Otherwise it would stay as a zombie.
                 std::thread::spawn(move || child.wait());
-                Ok(format!(
+                Ok(Spawned::Drives(format!(
                     "process {pid} drives the run; what it prints is in {}",
                     display_path(&path)
-                ))
+                )))
             }
         }
     }
@@ -189,5 +213,17 @@ fn last_output(path: &Path) -> String {
     match read {
         Ok(_) if !bytes.is_empty() => String::from_utf8_lossy(&bytes).trim().to_owned(),
         _ => "the process ended at once".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_went_on_is_said_to_be_what_it_is() {
+        assert_eq!(went_on("done"), "the run went on, and is done");
+        assert_eq!(went_on("waiting"), "the run went on, and waits for an answer");
+        assert_eq!(went_on("failed"), "the run went on, and has stopped again: failed");
     }
 }
