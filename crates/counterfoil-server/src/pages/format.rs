@@ -26,6 +26,13 @@ pub(crate) fn cell(raw: &str) -> String {
     line.chars().take(MAX_CELL - 1).chain(['…']).collect()
 }
 
+/// A text as it is, if its [`cell`] leaves something out; else nothing.
+pub(crate) fn beyond_cell(raw: &str) -> String {
+    let words = raw.split_whitespace().map(|word| word.chars().count() + 1);
+    let is_cut = words.sum::<usize>() > MAX_CELL + 1;
+    if is_cut || raw.trim().contains('\n') { text(raw) } else { String::new() }
+}
+
 /// A time in UTC for the attribute `datetime`.
 pub(crate) fn machine_time(ms: i64) -> String {
     jiff::Timestamp::from_millisecond(ms).map(|at| at.to_string()).unwrap_or_default()
@@ -47,6 +54,13 @@ pub(crate) struct Mark {
     pub(crate) sign: &'static str,
     /// The word.
     pub(crate) word: &'static str,
+}
+
+impl Mark {
+    /// Its word in a row of a table.
+    pub(crate) fn brief(&self) -> &'static str {
+        if *self == CORRECTED { "corrected" } else { self.word }
+    }
 }
 
 const fn mark(class: &'static str, sign: &'static str, word: &'static str) -> Mark {
@@ -165,6 +179,16 @@ mod tests {
     fn a_cell_is_one_short_line_without_hidden_characters() {
         assert_eq!(cell("a\n  b\u{202e}c"), "a b\\u{202e}c");
         assert_eq!(cell(&"x".repeat(500)).chars().count(), MAX_CELL);
+    }
+
+    #[test]
+    fn what_a_cell_leaves_out_is_shown_elsewhere() {
+        for raw in ["", "a  b", "x".repeat(MAX_CELL).as_str()] {
+            assert_eq!(beyond_cell(raw), "", "{raw}");
+        }
+        for raw in ["a\nb", "x".repeat(MAX_CELL + 1).as_str(), "xy ".repeat(60).as_str()] {
+            assert_eq!(beyond_cell(raw), raw);
+        }
     }
 
     #[test]

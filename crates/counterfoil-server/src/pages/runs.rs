@@ -185,6 +185,8 @@ struct List {
     next: Option<String>,
     first: Option<String>,
     several_folders: bool,
+    /// Whether a run has a cost, so that there is a column of costs.
+    has_cost: bool,
     /// Whether there are no runs at all.
     is_new: bool,
     view: &'static str,
@@ -225,8 +227,10 @@ pub(super) fn render(site: &Arc<Site>, query: &Query) -> Result<Rendered, Proble
             .collect(),
     };
     let now = jiff::Timestamp::now().as_millisecond();
+    let rows: Vec<Row> = page.runs.iter().map(|run| row(run, now)).collect();
     let list = List {
-        rows: page.runs.iter().map(|run| row(run, now)).collect(),
+        has_cost: rows.iter().any(|row| !row.cost.is_empty()),
+        rows,
         next: page.next.map(|next| query.address(query.view, &next.to_string())),
         first: (!query.after.is_empty()).then(|| query.address(query.view, "")),
         several_folders,

@@ -26,6 +26,8 @@ pub(super) struct Banner {
     folder: String,
     workflow: String,
     task: String,
+    /// The task as it was given, if the title does not have all of it.
+    whole_task: String,
     mark: Mark,
     cause: String,
     reason: String,
@@ -146,6 +148,7 @@ pub(super) fn banner(
         folder: format::cell(folder),
         workflow: format::cell(&report.workflow),
         task: format::cell(task),
+        whole_task: format::beyond_cell(task),
         mark: outcome_mark(report),
         cause: report.cause.map(|cause| cause.name().to_owned()).unwrap_or_default(),
         reason: format::text(&report.reason),
