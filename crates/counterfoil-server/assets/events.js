@@ -146,6 +146,15 @@
     tall.style.height = `${last * height}px`;
     table.setAttribute("aria-rowcount", last + 1);
   };
+  // Rows of a phone are higher. The event at the top stays there.
+  const fitRows = () => {
+    const shown = body.firstElementChild?.getBoundingClientRect().height;
+    if (!shown || shown === height) return;
+    const above = view.scrollTop / height;
+    height = shown;
+    measure();
+    view.scrollTop = above * height;
+  };
   const isAtEnd = () => view.scrollTop + view.clientHeight >= last * height - 1.5 * height;
 
   // Moves the window so that an event is in it, at its top, its middle or where it is nearest.
@@ -215,13 +224,12 @@
   const open = () => {
     measure();
     draw();
-    const shown = body.firstElementChild?.getBoundingClientRect().height;
-    if (shown && shown !== height) { height = shown; measure(); }
+    fitRows();
     const query = new URLSearchParams(location.search);
     if (named()) reveal();
     else if (query.has("from")) show(clamp(Number(query.get("from"))), "start");
     else show(query.has("before") ? clamp(Number(query.get("before")) - 1) : last);
-    new ResizeObserver(draw).observe(view);
+    new ResizeObserver(() => { fitRows(); draw(); }).observe(view);
     new MutationObserver(grow).observe(document.querySelector("#run-events-head"), { subtree: true, childList: true, characterData: true });
     addEventListener("hashchange", reveal);
     document.addEventListener("keydown", onKey);
@@ -229,7 +237,8 @@
   };
   const begin = () => {
     const pages = [...section.childNodes];
-    section.replaceChildren(view, note);
+    // The titles of the columns stay above the list.
+    section.replaceChildren(...pages.filter((part) => part.matches?.(".events-columns")), view, note);
     try {
       open();
     } catch (error) {

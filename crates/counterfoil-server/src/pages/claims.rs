@@ -7,7 +7,7 @@ use crate::problem::Problem;
 use crate::site::Site;
 use askama::Template;
 use counterfoil_contract::claim::{Evidence, Verdict};
-use counterfoil_engine::ledger::Entry;
+use counterfoil_engine::ledger::{Entry, totals};
 use serde::Deserialize;
 use std::sync::{Arc, PoisonError};
 
@@ -48,8 +48,12 @@ pub(super) struct Claim {
 pub(super) struct Claims {
     claims: Vec<Claim>,
     run_address: String,
+    /// The workflow and the id of the run.
+    run_name: String,
     q: String,
+    /// The claims that count, as the page of the run says, and those that a later claim replaced.
     total: usize,
+    replaced: usize,
     is_page: bool,
 }
 
@@ -61,7 +65,9 @@ pub(super) fn render(site: &Arc<Site>, run: &str, query: &Query) -> Result<Rende
     let wanted: Vec<&Entry> = entries.iter().filter(|entry| contains(entry, &query.q)).collect();
     let mut claims = list(&place.run, wanted);
     claims.q.clone_from(&query.q);
-    claims.total = entries.len();
+    claims.total = usize::try_from(totals(&entries).made).unwrap_or(usize::MAX);
+    claims.replaced = entries.len().saturating_sub(claims.total);
+    claims.run_name = format::cell(&format!("{} {}", view.run_state().workflow, place.run));
     claims.is_page = true;
     let title = format!("Claims · {}", format::cell(&view.run_state().workflow));
     Ok(Rendered { title, sections: vec![Section::new("claims-of-run", &claims)?] })
@@ -84,7 +90,15 @@ pub(super) fn list<'e>(run: &str, entries: impl IntoIterator<Item = &'e Entry>) 
     let mut entries: Vec<&Entry> = entries.into_iter().collect();
     entries.sort_by_key(|entry| rank(entry));
     let claims: Vec<Claim> = entries.into_iter().map(|entry| claim(&run_address, entry)).collect();
-    Claims { total: claims.len(), claims, run_address, q: String::new(), is_page: false }
+    Claims {
+        total: claims.len(),
+        replaced: 0,
+        claims,
+        run_address,
+        run_name: String::new(),
+        q: String::new(),
+        is_page: false,
+    }
 }
 
 /// The claims of a run that count, the first `max` of them in the order of [`list`], and the number of

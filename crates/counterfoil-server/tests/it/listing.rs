@@ -231,6 +231,8 @@ fn a_run_has_its_report_its_claims_and_its_attempts() {
     assert_eq!((&report["seq"], &report["driven"]), (&json!(4), &json!(true)));
     assert_eq!((&report["run"], &report["outcome"]), (&json!("a"), &json!("running")));
     assert_eq!(site.api("/runs/a/claims")["claims"][0]["reason"], "it exited with 1");
+    let page = site.page("/runs/a/claims");
+    assert!(page.contains("<a href=\"/runs/a\">demo a</a> / claims"), "{page}");
     assert_eq!(site.api("/runs/a/attempts/Work%231")["outcome"], "claim");
     assert_eq!(site.api("/runs/a/questions")["questions"], json!([]));
     run.end(Outcome::Failed);
