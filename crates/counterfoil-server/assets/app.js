@@ -172,12 +172,14 @@
     if (link && focused !== link && focused.closest?.("[data-rows]")) link.focus({ preventScroll: true });
   });
 
-  // The diagram shows where the run is, and fits if that leaves it readable.
+  // The diagram shows where the run is. It fits as far as that leaves it readable.
+  const READABLE = 0.7;
   const fit = (isFit) => {
     const graph = one(".graph");
     graph.classList.toggle("fit", isFit);
     for (const button of all("[data-graph]")) button.ariaPressed = String((button.dataset.graph === "fit") === isFit);
-    const place = one(".cf-current, .cf-waiting", graph) || one(".cf-end.cf-visited", graph) || all(".cf-visited", graph).pop();
+    const place = one(".cf-current, .cf-waiting", graph) || one(".cf-end.cf-visited", graph) || all(".cf-visited", graph).pop()
+      || one(".cf-start", graph);
     if (!place) return;
     const [box, around] = [place.getBoundingClientRect(), graph.getBoundingClientRect()];
     graph.scrollLeft += box.left - around.left - (around.width - box.width) / 2;
@@ -186,7 +188,18 @@
   const drawing = one(".graph > svg");
   if (drawing) {
     one(".graph-tools").hidden = false;
-    fit(drawing.width.baseVal.value <= 1.4 * drawing.parentElement.clientWidth);
+    const smallest = READABLE * drawing.width.baseVal.value;
+    const graph = drawing.parentElement;
+    const isTooLarge = smallest > graph.clientWidth;
+    graph.style.setProperty("--smallest", `${smallest}px`);
+    // A diagram without size cannot be placed.
+    one("#graph-picture").addEventListener("toggle", (event) => {
+      if (event.target.open) fit(graph.classList.contains("fit"));
+    });
+    fit(true);
+    if (isTooLarge) one("#graph-table").open = true;
+    // On a phone, the table comes first, and the diagram is there for who wants it.
+    if (isTooLarge && matchMedia("(max-width: 46rem)").matches) one("#graph-picture").open = false;
   }
 
   // A link to a claim opens it.
