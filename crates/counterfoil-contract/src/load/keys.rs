@@ -116,7 +116,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
 }
 
 fn unquoted(key: &str) -> &str {
-    let quoted = |quote| key.strip_prefix(quote).and_then(|key| key.strip_suffix(quote));
+    let quoted = |quote: char| key.strip_prefix(quote).and_then(|key| key.strip_suffix(quote));
     quoted('"').or_else(|| quoted('\'')).unwrap_or(key)
 }
 
