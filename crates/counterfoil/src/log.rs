@@ -17,6 +17,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Directive;
 
 /// The variable that says what is logged.
 const VARIABLE: &str = "COUNTERFOIL_LOG";
@@ -35,7 +36,8 @@ pub(crate) fn start(format: Option<LogFormat>, repo: Option<&Path>, keeps_messag
         (Some(filter), _) => filter,
         (None, Some(_)) => DEFAULT_FILTER.to_owned(),
     };
-    let warnings = unknown_levels(&filter);
+    let (filter, mut warnings) = understood(&filter);
+    warnings.extend(unknown_levels(&filter));
     // Without redaction there is no log.
     let Ok(redactor) = redactor(repo) else { return };
     let _ = REDACTOR.set(Mutex::new(redactor));
@@ -52,6 +54,20 @@ pub(crate) fn start(format: Option<LogFormat>, repo: Option<&Path>, keeps_messag
     for warning in warnings {
         output::write_message("warning", &warning);
     }
+}
+
+/// The words of a filter that can be parsed, and warnings for the others, which the subscriber would
+/// write between the lines of the log.
+fn understood(filter: &str) -> (String, Vec<String>) {
+    let words = filter.split(',').filter(|word| !word.trim().is_empty());
+    let (good, bad): (Vec<&str>, Vec<&str>) =
+        words.partition(|word| word.parse::<Directive>().is_ok());
+    let warning = |word: &&str| {
+        format!(
+            "{VARIABLE}: '{word}' is not understood, and enables nothing; write a level, or              TARGET=LEVEL as in counterfoil=debug"
+        )
+    };
+    (good.join(","), bad.iter().map(warning).collect())
 }
 
 /// Warnings for words of a filter that are neither levels nor parts of the program: a misspelt level
@@ -208,6 +224,14 @@ mod tests {
         let warnings = unknown_levels("inof,error");
         assert_eq!(warnings.len(), 1);
         assert!(warnings[0].contains("'inof'") && warnings[0].contains("'info'"), "{warnings:?}");
+    }
+
+    #[test]
+    fn what_is_not_understood_of_a_filter_is_said() {
+        let (filter, warnings) = understood("info,bogus===,counterfoil=debug");
+        assert_eq!(filter, "info,counterfoil=debug");
+        assert_eq!(warnings.len(), 1);
+        assert!(warnings[0].contains("'bogus==='"), "{warnings:?}");
     }
 
     #[test]

@@ -156,3 +156,12 @@ fn a_format_alone_logs_and_nothing_is_logged_without_being_asked() {
     assert!(warnings.iter().all(|event| event["level"] == "WARN"), "{warnings:#?}");
     assert_eq!(warnings.len(), 1);
 }
+
+#[test]
+fn what_is_not_understood_of_the_filter_is_a_line_of_the_log() {
+    let logged = parsed(&lines(&project(), Some("warn,bogus==="), &[]));
+    let said = |event: &Value| {
+        event["fields"]["message"].as_str().is_some_and(|text| text.contains("'bogus==='"))
+    };
+    assert!(logged.iter().any(said), "{logged:#?}");
+}
