@@ -17,7 +17,8 @@ pub fn pluralize(count: usize, noun: &str) -> String {
     format!("{count} {noun}{ending}")
 }
 
-/// The first `limit` items, separated by commas, and the number of the others: `a, b and 3 more`.
+/// The first `limit` items, separated by commas, and the number of the others: `a, b and 3 more`. A
+/// single item more is shown, because its name says more than its number.
 pub fn join_limited<I>(items: I, limit: usize) -> String
 where
     I: IntoIterator,
@@ -25,12 +26,16 @@ where
 {
     let mut items = items.into_iter();
     let mut line = String::new();
-    for (index, item) in items.by_ref().take(limit).enumerate() {
-        let separator = if index == 0 { "" } else { ", " };
+    let mut add = |item: I::Item| {
+        let separator = if line.is_empty() { "" } else { ", " };
         let _ = write!(line, "{separator}{item}");
-    }
-    let rest = items.count();
-    if rest > 0 {
+    };
+    items.by_ref().take(limit).for_each(&mut add);
+    let Some(next) = items.next() else { return line };
+    let rest = 1 + items.count();
+    if rest == 1 {
+        add(next);
+    } else {
         let separator = if line.is_empty() { "" } else { " and " };
         let _ = write!(line, "{separator}{rest} more");
     }
@@ -208,6 +213,7 @@ mod tests {
         assert_eq!(join_limited(Vec::<u8>::new(), 3), "");
         assert_eq!(join_limited([1, 2, 3], 3), "1, 2, 3");
         assert_eq!(join_limited(["a", "b", "c", "d"], 2), "a, b and 2 more");
+        assert_eq!(join_limited(["a", "b", "c"], 2), "a, b, c");
         assert_eq!(join_limited(["a", "b"], 0), "2 more");
     }
 

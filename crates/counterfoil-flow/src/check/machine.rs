@@ -319,9 +319,5 @@ fn counts_type(decl: &ast::Machine<'_>) -> Type {
 /// Joins names with commas, up to a maximum number.
 pub(super) fn join_limited<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const MAX_NAMES: usize = 12;
-    let names: Vec<&str> = names.collect();
-    if names.len() > MAX_NAMES {
-        return format!("{} and {} more", names[..MAX_NAMES].join(", "), names.len() - MAX_NAMES);
-    }
-    names.join(", ")
+    counterfoil_contract::text::join_limited(names, MAX_NAMES)
 }

@@ -26,16 +26,8 @@ pub(super) fn json_list(items: impl IntoIterator<Item = String>) -> Value {
 
 /// Items separated by commas, limited to [`MAX_JOINED`].
 pub(super) fn join_limited<S: AsRef<str>>(items: &[S]) -> String {
-    let mut text = items
-        .iter()
-        .take(MAX_JOINED)
-        .map(|item| display_text(item.as_ref()))
-        .collect::<Vec<_>>()
-        .join(", ");
-    if items.len() > MAX_JOINED {
-        text.push_str(&format!(" and {} more", items.len() - MAX_JOINED));
-    }
-    text
+    let items = items.iter().map(|item| display_text(item.as_ref()));
+    counterfoil_contract::text::join_limited(items, MAX_JOINED)
 }
 
 /// A path as text for people.
