@@ -10,7 +10,7 @@ use crate::source::Source;
 use crate::{input, output, project, render as formats, terminal};
 use anyhow::{Result, bail};
 use counterfoil_contract::load::{gives_key, top_keys};
-use counterfoil_contract::text::escape_control;
+use counterfoil_contract::text::{display_path, escape_control};
 use counterfoil_engine::config::Config;
 use counterfoil_flow::{Finding, Rejected, Workflow, graph, render};
 use std::collections::BTreeSet;
@@ -76,7 +76,7 @@ fn check(paths: &[PathBuf], contracts: &[PathBuf], format: LintFormat) -> Result
                 }));
             }
             LintFormat::Human => {
-                output::write_stderr(&result_text(&source.display_name(), &found));
+                output::write_stderr(&result_text(&source, &found));
                 for warning in &warnings {
                     output::write_message("warning", warning);
                 }
@@ -143,7 +143,8 @@ fn sources(paths: &[PathBuf]) -> Result<(Vec<Source>, Vec<PathBuf>)> {
     Ok((sources, left_out))
 }
 
-fn result_text(name: &str, found: &Result<Workflow, Rejected>) -> String {
+fn result_text(source: &Source, found: &Result<Workflow, Rejected>) -> String {
+    let name = source.display_name();
     match found {
         Ok(workflow) => {
             let count = |number: usize, noun: &str| {
@@ -165,15 +166,26 @@ fn result_text(name: &str, found: &Result<Workflow, Rejected>) -> String {
                 rejected.findings.first().map(|finding| finding.code.as_str()).unwrap_or_default();
             format!(
                 "{}{name}: {number} finding{}\nmore: counterfoil explain {code}\n",
-                terminal::trust(&render(
-                    &rejected.findings,
-                    &rejected.files,
-                    output::stderr_style()
-                )),
+                terminal::trust(&findings_text(source, rejected)),
                 if number == 1 { "" } else { "s" },
             )
         }
     }
+}
+
+/// The findings about a workflow for people. The checker names its files relative to the folder of the
+/// workflow, and people look for them from the current one.
+fn findings_text(source: &Source, rejected: &Rejected) -> String {
+    let named = |file: &str| match source {
+        Source::Pack { .. } => file.to_owned(),
+        Source::File(_) => display_path(&source.path_of(file)),
+    };
+    let mut findings = rejected.findings.clone();
+    for finding in &mut findings {
+        finding.file = named(&finding.file);
+    }
+    let files = rejected.files.iter().map(|(file, text)| (named(file), text.clone())).collect();
+    render(&findings, &files, output::stderr_style())
 }
 
 /// Loads and checks a workflow. The findings of an invalid one are printed, and an error is
@@ -183,8 +195,7 @@ pub(crate) fn load(source: &Source, contracts: &[PathBuf]) -> Result<Workflow> {
     match source.check(&registry)? {
         Ok(workflow) => Ok(workflow),
         Err(rejected) => {
-            let findings = render(&rejected.findings, &rejected.files, output::stderr_style());
-            output::write_stderr(&terminal::trust(&findings));
+            output::write_stderr(&terminal::trust(&findings_text(source, &rejected)));
             bail!("{} is not a valid workflow", source.display_name())
         }
     }

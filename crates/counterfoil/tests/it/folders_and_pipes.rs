@@ -94,6 +94,13 @@ fn a_file_with_a_misspelt_key_or_another_encoding_is_an_error() {
 }
 
 #[test]
+fn a_finding_shows_the_path_of_its_file() {
+    let project =
+        project_with(&[("flows/sub/bad.yaml", &WORKFLOW.replace("start: a", "start: b"))]);
+    project.run(&["workflow", "check", "flows"]).expect(1, &["[flows/sub/bad.yaml:2:8]"]);
+}
+
+#[test]
 fn a_key_is_found_in_every_layout_and_a_file_by_every_extension() {
     let project = project_with(&[
         ("contracts/flow.yaml", "{version: 1, contract: acme/flow, fields: {ok: boolean}}\n"),
