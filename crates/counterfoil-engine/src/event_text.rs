@@ -4,12 +4,14 @@
 mod blocks;
 mod checks;
 mod claims;
+mod failure;
 mod parts;
 mod pieces;
 mod quiet;
 
 pub use blocks::{EventInWords, EventsInWords};
 pub use claims::doubted;
+pub(crate) use failure::step_failure;
 pub(crate) use parts::decided_by;
 pub use parts::{attempt_title, guard_values};
 pub use pieces::{abbreviate, one_line, truncate_json, usage_suffix};
@@ -21,8 +23,8 @@ use counterfoil_contract::text::{join_limited, pluralize};
 use counterfoil_flow::amount::duration;
 use counterfoil_flow::{AttemptOutcome, BuiltinStep, End, Ended, Event, RunState, Usage, Workflow};
 use parts::{
-    builtin_result, exit_code, last_line, problem, question_line, reason_suffix, said,
-    state_of_question, transition_line,
+    builtin_result, exit_code, problem, question_line, reason_suffix, said, state_of_question,
+    transition_line,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -312,20 +314,21 @@ impl EventText {
             count => format!(", {} requested", pluralize(count as usize, "repair")),
         };
         self.last_failure = None;
-        let line = match (ended.outcome, exit_code(&open, ended)) {
-            (AttemptOutcome::Accepted, Some(0)) => format!("✓ {label}: exit code 0"),
-            (AttemptOutcome::Accepted, Some(code)) => {
-                format!(
-                    "✗ {label}: exit code {code}{}",
-                    reason_suffix(last_line(ended.value.as_ref()))
-                )
-            }
-            (AttemptOutcome::Accepted, None) => match (&open.builtin, &ended.value) {
-                (Some(checks), None) => checks_line(checks, &label, &ended.checks),
-                (Some(builtin), Some(value)) => builtin_result(builtin, &label, value),
+        let (agent, builtin) = (open.agent.as_deref(), open.builtin.as_ref());
+        let value = ended.value.as_ref();
+        let failure = step_failure(agent, builtin, value, &ended.checks);
+        let line = match ended.outcome {
+            AttemptOutcome::Accepted => match (failure, builtin, value) {
+                // Checks that passed are named beside those that failed.
+                (_, Some(checks), None) => checks_line(checks, &label, &ended.checks),
+                (Some(failure), ..) => format!("✗ {label}: {failure}"),
+                (None, None, _) if exit_code(agent, builtin, value).is_some() => {
+                    format!("✓ {label}: exit code 0")
+                }
+                (None, Some(builtin), Some(value)) => builtin_result(builtin, &label, value),
                 _ => format!("✓ {label}: accepted{repairs}{}", self.displayed_result(&open, ended)),
             },
-            (other, _) => {
+            other => {
                 self.last_failure = Some((open.path.clone(), ended.reason.clone()));
                 // The claims themselves are below.
                 let is_claim = other == AttemptOutcome::Claim;

@@ -1,11 +1,43 @@
 //! What went wrong in a run, and what nobody could check.
 
+use crate::event_text::step_failure;
 use crate::ledger::Entry;
 use crate::run_report::{Attempt, RunReport};
-use counterfoil_contract::claim::Verdict;
+use counterfoil_contract::claim::{ClaimReport, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+
+impl Attempt {
+    /// Whether its outcome is that its result counts.
+    fn is_accepted(&self) -> bool {
+        self.outcome.as_deref() == Some(ACCEPTED)
+    }
+
+    /// Why it failed, if it is a command, a commit or checks whose failure is their result: such an
+    /// attempt is accepted, because the workflow decides what follows from it.
+    pub fn failure(&self) -> Option<String> {
+        let (agent, builtin) = (self.agent.as_deref(), self.builtin.as_ref());
+        let failure = step_failure(agent, builtin, self.value.as_ref(), &self.checks);
+        failure.filter(|_| self.is_accepted())
+    }
+
+    /// The claims of its last reply that are refuted.
+    pub fn refuted(&self) -> impl Iterator<Item = &ClaimReport> {
+        self.claims.iter().filter(|claim| claim.verdict == Verdict::Refuted)
+    }
+
+    /// Whether something went wrong in it: it ended without a result that counts, its result is a
+    /// failure, a claim of it is refuted, or it had to be repaired. This is so if and only if one of
+    /// its events in words is trouble.
+    pub fn is_trouble(&self) -> bool {
+        let has_failed = self.outcome.is_some() && !self.is_accepted();
+        has_failed
+            || self.repairs_asked > 0
+            || self.failure().is_some()
+            || self.refuted().next().is_some()
+    }
+}
 
 /// Something that went wrong in a run, or that nobody could check.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
@@ -94,4 +126,152 @@ fn failed_attempts<'a>(attempts: &[&'a Attempt]) -> Vec<&'a Attempt> {
             && last_accepted.get(attempt.path.as_slice()).is_none_or(|last| *last <= attempt.n)
     };
     attempts.iter().copied().filter(is_failed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event_text::EventsInWords;
+    use crate::journal::StoredEvent;
+    use crate::run_report::RunReportBuilder;
+    use counterfoil_contract::claim::{ClaimKind, ClaimPolicy};
+    use counterfoil_flow::{
+        AttemptOutcome, BuiltinStep, CheckReport, CheckStatus, Ended, Event, Reply, Usage,
+    };
+    use serde_json::json;
+
+    fn started(agent: Option<&str>, builtin: Option<BuiltinStep>) -> Event {
+        Event::AttemptStarted {
+            attempt: "work#1".to_owned(),
+            frame: String::new(),
+            path: vec!["work".to_owned()],
+            agent: agent.map(str::to_owned),
+            n: 1,
+            contract: None,
+            builtin,
+        }
+    }
+
+    fn claim(name: &str, verdict: Verdict) -> ClaimReport {
+        ClaimReport {
+            claim: name.to_owned(),
+            field: name.to_owned(),
+            kind: ClaimKind::Command,
+            policy: ClaimPolicy::Record,
+            verdict,
+            claimed: json!(true),
+            observed: json!(false),
+            reason: "it exited with 1".to_owned(),
+            evidence: Vec::new(),
+            tree: None,
+        }
+    }
+
+    fn ended(outcome: AttemptOutcome, claims: Vec<ClaimReport>) -> Ended {
+        let mut ended = Ended::new("work#1", outcome);
+        ended.claims = claims;
+        ended
+    }
+
+    fn command(code: i64) -> Ended {
+        let mut ended = ended(AttemptOutcome::Accepted, Vec::new());
+        ended.value = Some(json!({"ok": code == 0, "exit_code": code, "output": "no"}));
+        ended
+    }
+
+    fn checked(status: CheckStatus) -> Ended {
+        let mut ended = ended(AttemptOutcome::Accepted, Vec::new());
+        ended.checks.insert("test".to_owned(), CheckReport { status, ..CheckReport::default() });
+        ended
+    }
+
+    fn end(ended: Ended) -> Event {
+        Event::AttemptEnded(Box::new(ended))
+    }
+
+    fn repair(claims: Vec<ClaimReport>) -> Event {
+        Event::RepairAsked {
+            attempt: "work#1".to_owned(),
+            reply: Reply::default(),
+            usage: Usage::default(),
+            claims,
+        }
+    }
+
+    /// The attempt of these events, and its events in words.
+    fn told(events: &[Event]) -> (Attempt, Vec<(bool, String)>) {
+        let mut report = RunReportBuilder::default();
+        let mut words = EventsInWords::new("a", "demo");
+        let mut told = Vec::new();
+        for (seq, event) in (1_u64..).zip(events) {
+            report.on_event(event, 0);
+            let body = serde_json::to_vec(event).unwrap();
+            let stored = StoredEvent { seq, at: 0, kind: event.kind().to_owned(), body };
+            let event = words.on_event(&stored);
+            told.push((event.is_trouble(), format!("{} {}", event.sign, event.text)));
+        }
+        (report.attempts()[0].clone(), told)
+    }
+
+    #[test]
+    fn an_attempt_is_trouble_if_one_of_its_events_is() {
+        use AttemptOutcome::{Accepted, Claim, Timeout};
+        use Verdict::{Refuted, Unverifiable, Verified};
+        let agent = || started(Some("coder"), None);
+        let two = || vec![claim("tests", Refuted), claim("files", Refuted)];
+        let checks = || started(None, Some(BuiltinStep::Checks(vec!["test".to_owned()])));
+        for (events, last) in [
+            (vec![agent()], "· work: coder"),
+            (vec![agent(), end(ended(Accepted, Vec::new()))], "✓ work: accepted"),
+            (
+                vec![agent(), end(ended(Accepted, vec![claim("tests", Verified)]))],
+                "✓ work: accepted",
+            ),
+            (
+                vec![agent(), end(ended(Accepted, vec![claim("tests", Unverifiable)]))],
+                "✓ work: accepted",
+            ),
+            (
+                vec![agent(), end(ended(Accepted, vec![claim("tests", Refuted)]))],
+                "✗ work: accepted; refuted: tests: it exited with 1",
+            ),
+            (
+                vec![agent(), end(ended(Claim, two()))],
+                "✗ work: 2 claims refuted; refuted: tests, files",
+            ),
+            (vec![agent(), end(ended(Timeout, Vec::new()))], "✗ work: timeout"),
+            (
+                vec![agent(), repair(vec![claim("tests", Refuted)])],
+                "↺ work: repair requested: 1 claim refuted; refuted: tests: it exited with 1",
+            ),
+            (
+                vec![agent(), repair(Vec::new()), end(ended(Accepted, Vec::new()))],
+                "✓ work: accepted, 1 repair requested",
+            ),
+            (vec![agent(), end(command(1))], "✓ work: accepted"),
+            (vec![started(None, None), end(command(0))], "✓ work: exit code 0"),
+            (vec![started(None, None), end(command(1))], "✗ work: exit code 1: no"),
+            (vec![checks(), end(checked(CheckStatus::Passed))], "✓ work: test passed"),
+            (
+                vec![checks(), end(checked(CheckStatus::NotConfigured))],
+                "· work: test is not configured",
+            ),
+            (vec![checks(), end(checked(CheckStatus::Failed))], "✗ work: test failed: "),
+        ] {
+            let (attempt, told) = told(&events);
+            let is_trouble = told.iter().any(|(is_trouble, _)| *is_trouble);
+            assert_eq!(attempt.is_trouble(), is_trouble, "{told:?}");
+            assert_eq!(told.last().unwrap().1.trim_end(), last.trim_end());
+        }
+    }
+
+    #[test]
+    fn what_failed_is_said_of_an_attempt_that_was_performed() {
+        let (attempt, _) = told(&[started(None, None), end(command(3))]);
+        assert_eq!(attempt.failure().as_deref(), Some("exit code 3: no"));
+        let mut late = command(3);
+        late.outcome = AttemptOutcome::Timeout;
+        let (attempt, _) = told(&[started(None, None), end(late)]);
+        assert_eq!((attempt.failure(), attempt.is_trouble()), (None, true));
+    }
 }

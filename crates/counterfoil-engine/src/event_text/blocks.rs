@@ -3,7 +3,7 @@
 //! An event has the same words wherever the part begins: its words depend on the events of its block
 //! and on a fixed number of events before the block.
 
-use super::{EventText, beginning, quiet::quiet_text};
+use super::{EventText, beginning, claims::refuted_text, quiet::quiet_text};
 use crate::journal::StoredEvent;
 use counterfoil_contract::text::{escape_control, truncate};
 use counterfoil_flow::{Event, RunState};
@@ -34,7 +34,8 @@ pub struct EventInWords {
 }
 
 impl EventInWords {
-    /// Whether something went wrong, or is done again because of that.
+    /// Whether something went wrong, or is done again because of that. Of an attempt, an event is so
+    /// if and only if `Attempt::is_trouble` says it of the attempt.
     pub fn is_trouble(&self) -> bool {
         matches!(self.sign.as_str(), "✗" | "↺")
     }
@@ -83,7 +84,7 @@ impl EventsInWords {
         }
         let event: Option<Event> = serde_json::from_slice(&stored.body).ok();
         let text = match &event {
-            Some(event) => self.text_of(event, stored.at),
+            Some(event) => with_refuted(self.text_of(event, stored.at), event),
             None => "✗ the event cannot be read".to_owned(),
         };
         let line = escape_control(&text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -118,6 +119,20 @@ impl EventsInWords {
         }
         let text = self.text.message(event, at, &self.unknown);
         text.unwrap_or_else(|| quiet_text(event))
+    }
+}
+
+/// The text of an event with the claims that it refutes. An end with such claims is no success.
+fn with_refuted(text: String, event: &Event) -> String {
+    let claims = match event {
+        Event::RepairAsked { claims, .. } => claims,
+        Event::AttemptEnded(ended) => &ended.claims,
+        _ => return text,
+    };
+    let Some(refuted) = refuted_text(claims) else { return text };
+    match text.strip_prefix(['✓', '·']) {
+        Some(rest) => format!("✗{rest}; refuted: {refuted}"),
+        None => format!("{text}; refuted: {refuted}"),
     }
 }
 

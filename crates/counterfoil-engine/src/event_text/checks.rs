@@ -29,6 +29,13 @@ pub(super) fn checks_line(
     format!("{mark} {label}: {}{base}", outcomes.join("; "))
 }
 
+/// The checks that failed, with why; none if none did.
+pub(super) fn failed_checks(reports: &BTreeMap<String, CheckReport>) -> Option<String> {
+    let failed = reports.iter().filter(|(_, report)| report.status == CheckStatus::Failed);
+    let failed: Vec<String> = failed.map(|(name, report)| outcome(name, report)).collect();
+    (!failed.is_empty()).then(|| failed.join("; "))
+}
+
 fn outcome(name: &str, report: &CheckReport) -> String {
     let counts = counts(report);
     let took =

@@ -1,12 +1,12 @@
 //! Parts of the lines of events: the title of an attempt, its result, reasons, and who decided.
 
+use super::OutputMode;
 use super::pieces::{abbreviate, one_line};
-use super::{OpenAttempt, OutputMode};
 use crate::visits::Visit;
 use counterfoil_contract::Code;
 use counterfoil_contract::text::{list_values, pluralize};
 use counterfoil_flow::amount::duration;
-use counterfoil_flow::{AskedQuestion, BuiltinStep, Ended, Form, Origin, Reply, TransitionTaken};
+use counterfoil_flow::{AskedQuestion, BuiltinStep, Form, Origin, Reply, TransitionTaken};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ pub fn attempt_title(
     format!("{path}{performer}{visit}")
 }
 
-/// The result of a built-in step.
+/// The result of a built-in step that did not fail.
 pub(super) fn builtin_result(builtin: &BuiltinStep, path: &str, value: &Value) -> String {
     let count = |name: &str| match value[name].as_array() {
         Some(list) => list.len(),
@@ -48,9 +48,6 @@ pub(super) fn builtin_result(builtin: &BuiltinStep, path: &str, value: &Value) -
                 pluralize(added, "line")
             )
         }
-        BuiltinStep::Commit(_) if value["ok"] == false => {
-            format!("✗ {path}: not committed{}", reason_suffix(last_line(Some(value))))
-        }
         BuiltinStep::Commit(_) => match value["commit"].as_str().unwrap_or_default() {
             "" => format!("✓ {path}: nothing to commit"),
             commit => {
@@ -66,8 +63,13 @@ pub(super) fn last_line(value: Option<&Value>) -> &str {
     output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default()
 }
 
-pub(super) fn exit_code(open: &OpenAttempt, ended: &Ended) -> Option<i64> {
-    let value = ended.value.as_ref().filter(|_| open.agent.is_none())?;
+/// The exit code of a command; none for another step.
+pub(super) fn exit_code(
+    agent: Option<&str>,
+    builtin: Option<&BuiltinStep>,
+    value: Option<&Value>,
+) -> Option<i64> {
+    let value = value.filter(|_| agent.is_none() && builtin.is_none())?;
     value.get("ok").and(value.get("exit_code"))?.as_i64()
 }
 

@@ -3,8 +3,8 @@
 
 use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::text::{Form, neutralize};
-use counterfoil_engine::CallOutcome;
 use counterfoil_engine::ledger::Totals;
+use counterfoil_engine::{Attempt, CallOutcome};
 pub(super) use counterfoil_flow::amount::{dollars, duration};
 
 /// The longest text that a cell of a table shows.
@@ -129,6 +129,20 @@ pub(crate) fn run_outcome(outcome: &str) -> Mark {
         "altered" => mark("bad", "!", "journal was altered"),
         _ => mark("mute", "·", "unknown"),
     }
+}
+
+/// The mark of an attempt. A command that failed is no success, although its attempt is accepted.
+pub(crate) fn attempt(attempt: &Attempt) -> Mark {
+    match attempt.failure() {
+        Some(_) => mark("bad", "✗", "failed"),
+        None => attempt_outcome(attempt.outcome.as_deref()),
+    }
+}
+
+/// Why an attempt ended as it did; empty if nothing is known or to be said.
+pub(crate) fn attempt_reason(attempt: &Attempt) -> String {
+    let said = Some(&attempt.reason).filter(|reason| !reason.is_empty());
+    said.cloned().or_else(|| attempt.failure()).unwrap_or_default()
 }
 
 /// The mark of the outcome of an attempt; none while it runs.

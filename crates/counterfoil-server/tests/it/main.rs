@@ -19,6 +19,7 @@ mod hosts;
 mod identity;
 mod listing;
 mod live;
+mod outcomes;
 mod paths;
 mod tool_calls;
 mod transcripts;

@@ -5,7 +5,6 @@ use super::super::format::{self, Mark};
 use super::now::{Moment, attempt_id};
 use super::{Idle, Query, Show};
 use askama::Template;
-use counterfoil_contract::claim::Verdict;
 use counterfoil_engine::Attempt;
 
 /// The number of attempts on a page.
@@ -67,14 +66,10 @@ pub(super) fn timeline(
     now: i64,
     query: &Query,
 ) -> Timeline {
-    let is_failed = |attempt: &&Attempt| {
-        attempt.outcome.as_deref().is_some_and(|outcome| outcome != "accepted")
-            || attempt.claims.iter().any(|claim| claim.verdict == Verdict::Refuted)
-    };
-    let failed = all.iter().filter(|attempt| is_failed(attempt)).count();
+    let failed = all.iter().filter(|attempt| attempt.is_trouble()).count();
     let only_failed = query.show == Show::Failed;
     let wanted: Vec<&Attempt> =
-        all.iter().filter(|attempt| !only_failed || is_failed(attempt)).collect();
+        all.iter().filter(|attempt| !only_failed || attempt.is_trouble()).collect();
     let count = wanted.len().div_ceil(PAGE).max(1);
     let current = if query.page == 0 { count } else { query.page.min(count) };
     let rows = wanted.iter().skip((current - 1) * PAGE).take(PAGE).copied();
@@ -153,10 +148,11 @@ fn agent(attempt: &Attempt) -> String {
 
 /// Why an attempt ended as it did, or what its first refuted claim says.
 fn reason(attempt: &Attempt) -> String {
-    if !attempt.reason.is_empty() {
-        return format::cell(&attempt.reason);
+    let reason = format::attempt_reason(attempt);
+    if !reason.is_empty() {
+        return format::cell(&reason);
     }
-    let refuted = attempt.claims.iter().find(|claim| claim.verdict == Verdict::Refuted);
+    let refuted = attempt.refuted().next();
     refuted
         .map(|claim| format::cell(&format!("{}: {}", claim.claim, claim.reason)))
         .unwrap_or_default()
@@ -167,9 +163,8 @@ fn row(run: &str, attempt: &Attempt, scale: &Scale, (run_start, now): (i64, i64)
     let end = end(attempt, now);
     let (left, right) = (scale.at(attempt.started_at), scale.at(end));
     let width = right.saturating_sub(left).max(MIN_BAR);
-    let mark = format::attempt_outcome(attempt.outcome.as_deref());
-    let claims = attempt.claims.iter();
-    let refuted = claims.filter(|claim| claim.verdict == Verdict::Refuted).count();
+    let mark = format::attempt(attempt);
+    let refuted = attempt.refuted().count();
     let took = u64::try_from(end - attempt.started_at).unwrap_or(0);
     Row {
         address: format!(

@@ -1,0 +1,125 @@
+//! How attempts are shown that went wrong although their outcome is that they were accepted.
+
+use crate::runs::{self, Run};
+use crate::site::Site;
+use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Verdict};
+use counterfoil_engine::journal::Journal;
+use counterfoil_flow::{AttemptOutcome, Ended, Event, Reply, Usage};
+use serde_json::json;
+
+/// The first attempt of a command, and its end with an exit code.
+fn command(name: &str, code: i64) -> [Event; 2] {
+    let attempt = format!("{name}#1");
+    let mut ended = Ended::new(attempt.as_str(), AttemptOutcome::Accepted);
+    ended.value = Some(json!({"ok": code == 0, "exit_code": code, "output": "2 of 7 fail"}));
+    let started = Event::AttemptStarted {
+        attempt,
+        frame: String::new(),
+        path: vec![name.to_owned()],
+        agent: None,
+        n: 1,
+        contract: None,
+        builtin: None,
+    };
+    [started, Event::AttemptEnded(Box::new(ended))]
+}
+
+fn claim(name: &str, verdict: Verdict) -> ClaimReport {
+    ClaimReport {
+        claim: name.to_owned(),
+        field: name.to_owned(),
+        kind: ClaimKind::Command,
+        policy: ClaimPolicy::Record,
+        verdict,
+        claimed: json!(true),
+        observed: json!(false),
+        reason: "it exited with 1".to_owned(),
+        evidence: Vec::new(),
+        tree: None,
+    }
+}
+
+/// The end of the first attempt of a state.
+fn ended(name: &str, outcome: AttemptOutcome, claims: Vec<ClaimReport>) -> Event {
+    let mut ended = Ended::new(format!("{name}#1"), outcome);
+    ended.claims = claims;
+    Event::AttemptEnded(Box::new(ended))
+}
+
+fn repair(name: &str, claims: Vec<ClaimReport>) -> Event {
+    Event::RepairAsked {
+        attempt: format!("{name}#1"),
+        reply: Reply::default(),
+        usage: Usage::default(),
+        claims,
+    }
+}
+
+/// The run `a` with these events.
+fn run_of(site: &Site, events: &[Event]) -> (Journal, Run) {
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let mut run = Run::start(&journal, "a");
+    run.add(events);
+    (journal, run)
+}
+
+/// The row of an attempt on the line of time; none if it is not shown.
+fn row(page: &str, attempt: &str) -> Option<String> {
+    let (_, row) = page.split_once(&format!("<tr id=\"/runs/a/attempts/{attempt}%231\""))?;
+    Some(row.split("</tr>").next().unwrap().to_owned())
+}
+
+#[test]
+fn a_command_that_failed_is_no_success() {
+    let site = Site::start();
+    let events = [command("lint", 0), command("check", 7)].concat();
+    let (_journal, _run) = run_of(&site, &events);
+    let page = site.page("/runs/a");
+    let (lint, check) = (row(&page, "lint").unwrap(), row(&page, "check").unwrap());
+    assert!(lint.contains("accepted") && lint.contains("bar good"), "{lint}");
+    assert!(!check.contains("accepted") && !check.contains("good"), "{check}");
+    for part in ["class=\"mark bad\"", "✗", "failed", "bar bad", "exit code 7: 2 of 7 fail"] {
+        assert!(check.contains(part), "{part}: {check}");
+    }
+    assert!(page.contains("Only the 1 with trouble"), "{page}");
+    let failed = site.page("/runs/a?show=failed");
+    assert!(row(&failed, "check").is_some() && row(&failed, "lint").is_none(), "{failed}");
+    let attempt = site.page("/runs/a/attempts/check%231");
+    for part in ["<section class=\"now bad\">", "class=\"mark bad\"", "exit code 7: 2 of 7 fail"] {
+        assert!(attempt.contains(part), "{part}: {attempt}");
+    }
+}
+
+#[test]
+fn the_run_and_its_events_agree_on_trouble() {
+    let site = Site::start();
+    let refuted = || vec![claim("tests", Verdict::Refuted), claim("files", Verdict::Refuted)];
+    let accepted = AttemptOutcome::Accepted;
+    let events = [
+        command("failing", 1).to_vec(),
+        command("passing", 0).to_vec(),
+        vec![runs::attempt(&["lying"]), ended("lying", accepted, refuted())],
+        vec![runs::attempt(&["mended"]), repair("mended", refuted())],
+        vec![ended("mended", accepted, vec![claim("tests", Verdict::Verified)])],
+        vec![runs::attempt(&["late"]), ended("late", AttemptOutcome::Timeout, Vec::new())],
+        vec![runs::attempt(&["fine"]), ended("fine", accepted, Vec::new())],
+    ]
+    .concat();
+    let (_journal, _run) = run_of(&site, &events);
+    let (run, events) =
+        (site.page("/runs/a?show=failed"), site.page("/runs/a/events?show=trouble"));
+    for (name, is_trouble) in [
+        ("failing", true),
+        ("passing", false),
+        ("lying", true),
+        ("mended", true),
+        ("late", true),
+        ("fine", false),
+    ] {
+        assert_eq!(row(&run, name).is_some(), is_trouble, "{name}: {run}");
+        let link = format!("href=\"/runs/a/attempts/{name}%231\"");
+        assert_eq!(events.contains(&link), is_trouble, "{name}: {events}");
+    }
+    assert!(events.contains("lying: accepted; refuted: tests, files"), "{events}");
+    assert!(events.contains("repair requested: 2 claims refuted; refuted: tests, files"));
+}
