@@ -1,6 +1,6 @@
 //! What went wrong in a run, and what nobody could check.
 
-use crate::event_text::step_failure;
+use crate::event_text::{doubted, step_failure};
 use crate::ledger::Entry;
 use crate::run_report::{Attempt, RunReport};
 use counterfoil_contract::claim::{ClaimReport, Verdict};
@@ -36,6 +36,18 @@ impl Attempt {
             || self.repairs_asked > 0
             || self.failure().is_some()
             || self.refuted().next().is_some()
+    }
+
+    /// Whether repairs were requested and nothing is left of what they were requested for: the result
+    /// counts, and the claims because of which they were requested are verified or not made any more.
+    pub fn is_repaired(&self) -> bool {
+        let asked = self.earlier_claims.values().flat_map(|claims| doubted(claims));
+        let mut asked = asked.map(ClaimReport::id);
+        let is_left = asked.any(|asked| {
+            let same = |claim: &&ClaimReport| claim.id() == asked;
+            self.claims.iter().filter(same).any(|claim| claim.verdict != Verdict::Verified)
+        });
+        self.repairs_asked > 0 && self.is_accepted() && !is_left
     }
 }
 
@@ -263,6 +275,31 @@ mod tests {
             assert_eq!(attempt.is_trouble(), is_trouble, "{told:?}");
             assert_eq!(told.last().unwrap().1.trim_end(), last.trim_end());
         }
+    }
+
+    #[test]
+    fn a_repair_that_was_requested_is_not_always_one_that_was_made() {
+        use AttemptOutcome::{Accepted, Contract};
+        use Verdict::{Refuted, Unverifiable, Verified};
+        let tests = |verdict| vec![claim("tests", verdict)];
+        for (asked, outcome, left, is_repaired) in [
+            (Vec::new(), Accepted, Vec::new(), true),
+            (Vec::new(), Contract, Vec::new(), false),
+            (tests(Refuted), Accepted, tests(Verified), true),
+            (tests(Refuted), Accepted, Vec::new(), true),
+            (tests(Refuted), Accepted, tests(Refuted), false),
+            (tests(Refuted), Accepted, tests(Unverifiable), false),
+            (tests(Refuted), AttemptOutcome::Claim, tests(Refuted), false),
+            (tests(Refuted), Accepted, vec![claim("files", Refuted)], true),
+        ] {
+            let events = [started(Some("coder"), None), repair(asked), end(ended(outcome, left))];
+            let (attempt, told) = told(&events);
+            assert_eq!(attempt.is_repaired(), is_repaired, "{told:?}");
+        }
+        let (attempt, _) = told(&[started(Some("coder"), None), repair(Vec::new())]);
+        assert!(!attempt.is_repaired(), "it is at work");
+        let (attempt, _) = told(&[started(Some("coder"), None), end(ended(Accepted, Vec::new()))]);
+        assert!(!attempt.is_repaired(), "there was nothing to repair");
     }
 
     #[test]

@@ -48,7 +48,8 @@ struct Head {
     took: String,
     cost: String,
     tokens: u64,
-    repairs: u32,
+    /// What came of its repairs.
+    repairs: Option<String>,
     before: Option<Link>,
     after: Option<Link>,
 }
@@ -138,7 +139,7 @@ fn head(place: &RunPlace, report: &RunReport, attempt: &Attempt) -> Head {
         took: format::duration(u64::try_from(end - attempt.started_at).unwrap_or(0)),
         cost: format::cost(attempt.usage.cost_usd),
         tokens: attempt.usage.input_tokens + attempt.usage.output_tokens,
-        repairs: attempt.repairs_asked,
+        repairs: format::repairs(attempt),
         run_address,
     }
 }

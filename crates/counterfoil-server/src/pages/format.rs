@@ -145,6 +145,20 @@ pub(crate) fn attempt_reason(attempt: &Attempt) -> String {
     said.cloned().or_else(|| attempt.failure()).unwrap_or_default()
 }
 
+/// What came of the repairs of an attempt; none if none was requested.
+pub(crate) fn repairs(attempt: &Attempt) -> Option<String> {
+    let asked = match attempt.repairs_asked {
+        0 => return None,
+        1 => "repair asked".to_owned(),
+        count => format!("{count} repairs asked"),
+    };
+    Some(match (attempt.is_repaired(), attempt.repairs_asked) {
+        (true, 1) => "repaired".to_owned(),
+        (true, _) => format!("repaired, {asked}"),
+        (false, _) => asked,
+    })
+}
+
 /// The mark of the outcome of an attempt; none while it runs.
 pub(crate) fn attempt_outcome(outcome: Option<&str>) -> Mark {
     match outcome {

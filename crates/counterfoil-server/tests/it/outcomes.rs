@@ -123,3 +123,36 @@ fn the_run_and_its_events_agree_on_trouble() {
     assert!(events.contains("lying: accepted; refuted: tests, files"), "{events}");
     assert!(events.contains("repair requested: 2 claims refuted; refuted: tests, files"));
 }
+
+#[test]
+fn a_repair_that_came_to_nothing_is_not_shown_as_one() {
+    let site = Site::start();
+    let refuted = || vec![claim("tests", Verdict::Refuted)];
+    let (accepted, failed) = (AttemptOutcome::Accepted, AttemptOutcome::Contract);
+    let events = [
+        vec![runs::attempt(&["mended"]), repair("mended", refuted())],
+        vec![ended("mended", accepted, vec![claim("tests", Verdict::Verified)])],
+        vec![runs::attempt(&["twice"]), repair("twice", Vec::new()), repair("twice", Vec::new())],
+        vec![ended("twice", accepted, Vec::new())],
+        vec![runs::attempt(&["failed"]), repair("failed", Vec::new())],
+        vec![ended("failed", failed, Vec::new())],
+        vec![runs::attempt(&["lying"]), repair("lying", refuted())],
+        vec![ended("lying", accepted, refuted())],
+        vec![runs::attempt(&["open"]), repair("open", Vec::new())],
+    ]
+    .concat();
+    let (_journal, _run) = run_of(&site, &events);
+    let page = site.page("/runs/a");
+    for (name, said) in [
+        ("mended", "repaired"),
+        ("twice", "repaired, 2 repairs asked"),
+        ("failed", "repair asked"),
+        ("lying", "repair asked"),
+        ("open", "repair asked"),
+    ] {
+        let row = row(&page, name).unwrap();
+        assert!(row.contains(&format!("↺ {said}</span>")), "{name}: {row}");
+        let attempt = site.page(&format!("/runs/a/attempts/{name}%231"));
+        assert!(attempt.contains(&format!("<dt>Repairs</dt><dd>{said}</dd>")), "{attempt}");
+    }
+}

@@ -45,7 +45,8 @@ struct Row {
     /// The agent; empty if it has the name of the step.
     agent: String,
     mark: Mark,
-    repairs: u32,
+    /// What came of its repairs.
+    repairs: Option<String>,
     refuted: usize,
     reason: String,
     started: Moment,
@@ -178,7 +179,7 @@ fn row(run: &str, attempt: &Attempt, scale: &Scale, (run_start, now): (i64, i64)
         agent: agent(attempt),
         class: if refuted > 0 { "bad" } else { mark.class },
         mark,
-        repairs: attempt.repairs_asked,
+        repairs: format::repairs(attempt),
         refuted,
         reason: reason(attempt),
         started: Moment::new(attempt.started_at),
