@@ -79,6 +79,15 @@ impl RunGroup {
     }
 }
 
+/// The condition that a text which the run got as an input contains a text: such an input is its task.
+/// The inputs are in its first event. One that cannot be read has none.
+const INPUT_CONTAINS: &str = "\
+EXISTS (SELECT 1 FROM events, json_each(\
+CASE WHEN json_valid(CAST(events.body AS TEXT)) THEN CAST(events.body AS TEXT) ELSE '{}' END, \
+'$.\"run-started\".inputs') AS input \
+WHERE events.run = runs.number AND events.seq = 1 \
+AND input.type = 'text' AND instr(lower(input.value), ?) > 0)";
+
 /// Which runs to list: those that meet all conditions. The default lists all runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
@@ -88,8 +97,8 @@ pub struct RunFilter {
     pub outcomes: Vec<String>,
     /// The name of the workflow.
     pub workflow: Option<String>,
-    /// A text that is part of the id, the workflow, the state or the reason. The case of ASCII
-    /// letters does not matter.
+    /// A text that is part of the id, the workflow, the state, the reason or an input that is a text,
+    /// such as the task. The case of ASCII letters does not matter.
     pub text: Option<String>,
     /// Only runs with open questions, whether they have ended or not.
     pub questions: bool,
@@ -179,7 +188,10 @@ impl Selection {
             let columns = ["id", "workflow", "state", "reason"];
             let contain = columns.map(|column| format!("instr(lower({column}), ?) > 0"));
             let text = Value::from(text.to_ascii_lowercase());
-            selection.add(format!("({})", contain.join(" OR ")), columns.map(|_| text.clone()));
+            selection.add(
+                format!("({} OR {INPUT_CONTAINS})", contain.join(" OR ")),
+                vec![text; columns.len() + 1],
+            );
         }
         if filter.questions {
             selection.add("questions > 0", []);

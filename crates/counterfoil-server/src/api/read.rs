@@ -31,7 +31,7 @@ const MAX_PLACE: usize = 1000;
 pub(super) struct RunsQuery {
     /// A group of runs: `all`, `needs-answer`, `running`, `interrupted` or `failed`.
     group: Option<String>,
-    /// A text that is part of the id, the workflow, the state or the reason.
+    /// A text that is part of the task, the id, the workflow, the state or the reason.
     q: Option<String>,
     /// The name of the workflow.
     workflow: Option<String>,

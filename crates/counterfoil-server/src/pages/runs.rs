@@ -189,6 +189,11 @@ struct List {
     has_cost: bool,
     /// Whether there are no runs at all.
     is_new: bool,
+    /// The text that is searched; empty if none is.
+    search: String,
+    /// The addresses of the list without the search, and of the search in all views.
+    without_search: String,
+    in_all_views: Option<String>,
     view: &'static str,
 }
 
@@ -235,6 +240,9 @@ pub(super) fn render(site: &Arc<Site>, query: &Query) -> Result<Rendered, Proble
         first: (!query.after.is_empty()).then(|| query.address(query.view, "")),
         several_folders,
         is_new: counts.all == 0,
+        search: format::cell(&query.q),
+        without_search: Query { q: String::new(), ..query.clone() }.address(query.view, ""),
+        in_all_views: (query.view != View::All).then(|| query.address(View::All, "")),
         view: query.view.label(),
     };
     let sections = vec![Section::new("runs-head", &head)?, Section::new("runs-list", &list)?];

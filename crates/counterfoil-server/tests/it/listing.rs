@@ -179,6 +179,36 @@ fn filters_leave_what_they_name() {
 }
 
 #[test]
+fn a_search_looks_into_the_task_and_says_when_nothing_matches() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let sample = |task| Sample { task, ..Sample::default() };
+    Run::of(&journal, "one", &sample("Mend the \"login\"\npage")).end(Outcome::Done);
+    Run::of(&journal, "two", &sample("Write the manual")).end(Outcome::Done);
+    assert_eq!(all(&site, "q=LOGIN"), ["one"]);
+    assert_eq!(all(&site, &format!("q={}", encode("\"login\"\npage"))), ["one"]);
+    assert!(all(&site, "q=inputs").is_empty(), "only what the run was given");
+    let page = site.page("/?q=manual");
+    assert!(page.contains("data-href=\"/runs/two\"") && !page.contains("/runs/one"), "{page}");
+    assert!(page.contains("Search task, id, workflow, state or reason"), "{page}");
+    let none = site.page("/?view=needs-me&q=login&sort=cost");
+    assert!(none.contains("No run matches") && !none.contains("Nothing waits"), "{none}");
+    for part in ["of the view Needs me has “login” in its task", "Clear all filters"] {
+        assert!(none.contains(part), "{part}: {none}");
+    }
+    let address = |link: &str| link.replace("&#38;", "&").replace("&amp;", "&");
+    for part in [
+        "href=\"/?view=needs-me&sort=cost\">Clear the search",
+        "href=\"/?q=login&sort=cost\">Search in all runs",
+    ] {
+        assert!(address(&none).contains(part), "{part}: {none}");
+    }
+    let none = site.page("/?q=nowhere");
+    assert!(none.contains("No run has “nowhere”") && !none.contains("Search in all"), "{none}");
+    assert!(site.page("/?view=needs-me").contains("Nothing waits for you"));
+}
+
+#[test]
 fn a_query_that_means_nothing_is_an_error() {
     let site = Site::start();
     for query in [

@@ -272,6 +272,41 @@ proptest! {
 }
 
 #[test]
+fn a_text_is_found_in_the_inputs_of_a_run() {
+    let folder = TempDir::new().unwrap();
+    let journal = Journal::open(folder.path()).unwrap();
+    let bodies = [
+        r#"{"run-started":{"inputs":{"n":3,"task":"Mend the \"LOGIN\"\npage","names":["deep"]},"repo":"/far"}}"#,
+        r#"{"run-started":{"inputs":{"spec":"Write größe"}}}"#,
+        r#"{"run-started":{"inputs":[]}}"#,
+        r#"{"run-started":7}"#,
+        r#"{"run-started":"#,
+        "",
+    ];
+    for (n, body) in (1_usize..).zip(bodies) {
+        let events = vec![event("run-started", body), event("note", r#"{"inputs":{"a":"later"}}"#)];
+        let id = format!("run-{n}");
+        let lease = journal.create(new_run(&id), Batch { events, ..Batch::default() }).unwrap();
+        lease.release().unwrap();
+    }
+    let order = RunOrder { ascending: true, ..RunOrder::default() };
+    for (text, expected) in [
+        ("login", &["run-1"][..]),
+        ("the \"login\"\npage", &["run-1"]),
+        ("GRöSSE", &[]),
+        ("GRößE", &["run-2"]),
+        ("deep", &[]),
+        ("far", &[]),
+        ("task", &[]),
+        ("later", &[]),
+        ("run-6", &["run-6"]),
+    ] {
+        let filter = RunFilter { text: Some(text.to_owned()), ..RunFilter::default() };
+        assert_eq!(pages(&journal, &filter, order, 2, || {}), expected, "{text}");
+    }
+}
+
+#[test]
 fn no_character_of_a_text_is_a_wildcard() {
     let folder = TempDir::new().unwrap();
     let journal = Journal::open(folder.path()).unwrap();
