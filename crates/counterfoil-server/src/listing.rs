@@ -120,10 +120,11 @@ fn merged<'e>(
 pub(crate) fn counts(site: &Site) -> Result<RunCounts, Problem> {
     let mut sum = RunCounts::default();
     for (_, engine) in site.folders.engines()? {
-        let RunCounts { all, needs_answer, running, interrupted, failed } =
+        let RunCounts { all, needs_answer, needs_person, running, interrupted, failed } =
             engine.journal().run_counts()?;
         sum.all += all;
         sum.needs_answer += needs_answer;
+        sum.needs_person += needs_person;
         sum.running += running;
         sum.interrupted += interrupted;
         sum.failed += failed;

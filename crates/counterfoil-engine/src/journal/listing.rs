@@ -26,6 +26,8 @@ const HELD: &str = "(holder IS NOT NULL \
                     AND (outcome IS NULL OR outcome IN ('waiting', 'answered', 'interrupted')))";
 /// The runs that can go on and do not wait for an answer. They may have a live driver.
 const UNFINISHED: &str = "(outcome IS NULL OR outcome IN ('answered', 'interrupted'))";
+/// The runs that have not ended.
+const NOT_ENDED: &str = "(outcome IS NULL OR outcome IN ('waiting', 'answered', 'interrupted'))";
 /// The runs that ended in another way than done or cancelled.
 const FAILED: &str = "(outcome NOT IN ('done', 'cancelled', 'waiting', 'answered', 'interrupted'))";
 
@@ -38,6 +40,9 @@ pub enum RunGroup {
     All,
     /// Those that have not ended and have an open question.
     NeedsAnswer,
+    /// Those that have not ended and go on only if a person does something: they have an open
+    /// question, or no live process drives them.
+    NeedsPerson,
     /// Those that have not ended and that a live process drives.
     Running,
     /// Those that have not ended, that no live process drives and that do not wait for an answer.
@@ -48,14 +53,21 @@ pub enum RunGroup {
 
 impl RunGroup {
     /// All groups.
-    pub const EACH: [Self; 5] =
-        [Self::All, Self::NeedsAnswer, Self::Running, Self::Interrupted, Self::Failed];
+    pub const EACH: [Self; 6] = [
+        Self::All,
+        Self::NeedsAnswer,
+        Self::NeedsPerson,
+        Self::Running,
+        Self::Interrupted,
+        Self::Failed,
+    ];
 
     /// The name of the group.
     pub fn name(self) -> &'static str {
         match self {
             Self::All => "all",
             Self::NeedsAnswer => "needs-answer",
+            Self::NeedsPerson => "needs-person",
             Self::Running => "running",
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
@@ -72,6 +84,7 @@ impl RunGroup {
         match self {
             Self::All => None,
             Self::NeedsAnswer => Some(NEEDS_ANSWER),
+            Self::NeedsPerson => Some(NOT_ENDED),
             Self::Running => Some(HELD),
             Self::Interrupted => Some(UNFINISHED),
             Self::Failed => Some(FAILED),
@@ -112,13 +125,16 @@ impl RunFilter {
     /// Whether the database cannot tell: it does not know which processes are alive and which rows
     /// were altered.
     fn reads_rows(&self) -> bool {
-        matches!(self.group, RunGroup::Running | RunGroup::Interrupted) || !self.outcomes.is_empty()
+        let needs_life =
+            matches!(self.group, RunGroup::NeedsPerson | RunGroup::Running | RunGroup::Interrupted);
+        needs_life || !self.outcomes.is_empty()
     }
 
     /// Whether a run that meets the conditions on rows is to be listed.
     fn admits(&self, run: &RunInfo) -> bool {
         let in_group = match self.group {
             RunGroup::All | RunGroup::NeedsAnswer | RunGroup::Failed => true,
+            RunGroup::NeedsPerson => run.needs_answer() || !run.is_driven(),
             RunGroup::Running => run.is_driven(),
             RunGroup::Interrupted => !run.is_driven(),
         };
@@ -145,6 +161,9 @@ pub struct RunCounts {
     pub all: u64,
     /// Those that have not ended and have an open question.
     pub needs_answer: u64,
+    /// Those that have not ended and go on only if a person does something: they have an open
+    /// question, or no live process drives them.
+    pub needs_person: u64,
     /// Those that have not ended and that a live process drives.
     pub running: u64,
     /// Those that have not ended, that no live process drives and that do not wait for an answer.
@@ -159,6 +178,7 @@ impl RunCounts {
         match group {
             RunGroup::All => self.all,
             RunGroup::NeedsAnswer => self.needs_answer,
+            RunGroup::NeedsPerson => self.needs_person,
             RunGroup::Running => self.running,
             RunGroup::Interrupted => self.interrupted,
             RunGroup::Failed => self.failed,
@@ -311,11 +331,12 @@ impl Journal {
     pub fn run_counts(&self) -> Result<RunCounts> {
         let count = format!(
             "SELECT count(*), count(*) FILTER (WHERE {NEEDS_ANSWER}), \
-             count(*) FILTER (WHERE {UNFINISHED}), count(*) FILTER (WHERE {FAILED}) FROM runs"
+             count(*) FILTER (WHERE {UNFINISHED}), count(*) FILTER (WHERE {FAILED}), \
+             count(*) FILTER (WHERE {NOT_ENDED}) FROM runs"
         );
         let held = format!(
-            "SELECT {UNFINISHED}, holder, pid, started, boot, namespace, since, heartbeat \
-             FROM runs WHERE {HELD}"
+            "SELECT {UNFINISHED}, holder, pid, started, boot, namespace, since, heartbeat, \
+             coalesce({NEEDS_ANSWER}, FALSE) FROM runs WHERE {HELD}"
         );
         self.read(|connection| {
             // Both queries read the same state of the journal.
@@ -327,6 +348,7 @@ impl Journal {
                     running: 0,
                     interrupted: unsigned(row.get(2)?),
                     failed: unsigned(row.get(3)?),
+                    needs_person: unsigned(row.get(4)?),
                 })
             })?;
             let mut held = snapshot.prepare_cached(&held)?;
@@ -336,10 +358,12 @@ impl Journal {
                     holder.is_valid(&self.inner.here, now(), self.inner.stale_after())
                 });
                 if is_live {
-                    let is_unfinished: bool = row.get(0)?;
+                    let (is_unfinished, needs_answer): (bool, bool) = (row.get(0)?, row.get(8)?);
                     counts.running += 1;
                     counts.interrupted =
                         counts.interrupted.saturating_sub(u64::from(is_unfinished));
+                    counts.needs_person =
+                        counts.needs_person.saturating_sub(u64::from(!needs_answer));
                 }
             }
             Ok(counts)

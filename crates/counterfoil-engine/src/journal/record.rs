@@ -110,6 +110,12 @@ impl RunInfo {
         self.driver.as_ref().is_some_and(|driver| driver.live)
     }
 
+    /// Whether the run has not ended and has an open question.
+    pub fn needs_answer(&self) -> bool {
+        let is_waiting = self.summary.outcome.as_deref() == Some("waiting");
+        !self.has_ended() && (is_waiting || self.summary.questions > 0)
+    }
+
     /// Whether the run has ended, so that it only goes on if it is reopened.
     pub fn has_ended(&self) -> bool {
         let outcome = self.summary.outcome.as_deref();

@@ -29,7 +29,7 @@ const MAX_PLACE: usize = 1000;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RunsQuery {
-    /// A group of runs: `all`, `needs-answer`, `running`, `interrupted` or `failed`.
+    /// A group: `all`, `needs-answer`, `needs-person`, `running`, `interrupted` or `failed`.
     group: Option<String>,
     /// A text that is part of the task, the id, the workflow, the state or the reason.
     q: Option<String>,

@@ -66,7 +66,7 @@ impl View {
     fn group(self) -> RunGroup {
         match self {
             Self::All | Self::Refuted => RunGroup::All,
-            Self::NeedsMe => RunGroup::NeedsAnswer,
+            Self::NeedsMe => RunGroup::NeedsPerson,
             Self::Running => RunGroup::Running,
             Self::Failed => RunGroup::Failed,
         }

@@ -158,6 +158,7 @@ fn filters_leave_what_they_name() {
         ("", &["done", "failed", "running", "stopped", "waiting"][..]),
         ("group=all", &["done", "failed", "running", "stopped", "waiting"]),
         ("group=needs-answer", &["waiting"]),
+        ("group=needs-person", &["stopped", "waiting"]),
         ("group=running", &["running"]),
         ("group=interrupted", &["stopped"]),
         ("group=failed", &["failed"]),
@@ -176,6 +177,37 @@ fn filters_leave_what_they_name() {
     let listed = site.api("/runs?q=failed");
     let run = &listed["runs"][0];
     assert_eq!((&run["claims"]["refuted"], &run["task"]), (&json!(1), &json!("Fix the test")));
+}
+
+/// The runs that a page of the list has.
+fn rows(html: &str) -> BTreeSet<&str> {
+    let rows = html.split("data-href=\"/runs/").skip(1);
+    rows.filter_map(|row| row.split_once('"')).map(|(id, _)| id).collect()
+}
+
+#[test]
+fn views_have_the_runs_that_wait_for_a_person_and_those_that_failed() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    Run::start(&journal, "done").end(Outcome::Done);
+    Run::start(&journal, "failed").end(Outcome::Failed);
+    Run::start(&journal, "cancelled").end(Outcome::Cancelled);
+    let mut waiting = Run::start(&journal, "waiting");
+    runs::ask(&mut waiting, "ok", "May it go out?");
+    waiting.rest();
+    let mut answered = Run::start(&journal, "answered");
+    answered.summary.outcome = Some("answered".to_owned());
+    answered.add(&[runs::tick()]);
+    answered.rest();
+    Run::start(&journal, "stopped").rest();
+    let _running = Run::start(&journal, "running");
+    let needs_me = site.page("/?view=needs-me");
+    assert_eq!(rows(&needs_me), BTreeSet::from(["answered", "stopped", "waiting"]));
+    assert!(needs_me.contains("Needs me <span class=\"badge\">3</span>"), "{needs_me}");
+    let failed = site.page("/?view=failed");
+    assert_eq!(rows(&failed), BTreeSet::from(["failed"]), "one that was cancelled did not fail");
+    assert_eq!(rows(&site.page("/?view=running")), BTreeSet::from(["running"]));
+    assert_eq!(rows(&site.page("/")).len(), 7);
 }
 
 #[test]

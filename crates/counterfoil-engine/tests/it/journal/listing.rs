@@ -123,6 +123,7 @@ fn admits(filter: &RunFilter, run: &RunInfo) -> bool {
     let in_group = match filter.group {
         RunGroup::All => true,
         RunGroup::NeedsAnswer => !ended && (waiting || run.summary.questions > 0),
+        RunGroup::NeedsPerson => !ended && (!live || waiting || run.summary.questions > 0),
         RunGroup::Running => !ended && live,
         RunGroup::Interrupted => !ended && !live && !waiting,
         RunGroup::Failed => ["failed", "blocked"].contains(&outcome),
