@@ -86,6 +86,9 @@ pub enum ControlError {
 
 /// Changes the runs of a state folder. Texts that it returns say what happened, for people.
 pub trait RunControl: Send + Sync {
+    /// Whether it resumes runs. Where it does not, pages show the command that does.
+    fn may_resume(&self) -> bool;
+
     /// Records an answer to a question.
     ///
     /// # Errors

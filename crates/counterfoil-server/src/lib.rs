@@ -9,6 +9,7 @@ mod access;
 mod api;
 mod assets;
 mod checking;
+mod commands;
 mod contracts;
 mod control;
 mod counted;

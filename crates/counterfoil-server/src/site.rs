@@ -48,6 +48,16 @@ pub(crate) struct Site {
 }
 
 impl Site {
+    /// Whether it records answers and cancels runs.
+    pub(crate) fn may_change(&self) -> bool {
+        self.control.is_some()
+    }
+
+    /// Whether it resumes runs.
+    pub(crate) fn may_resume(&self) -> bool {
+        self.control.as_ref().is_some_and(|control| control.may_resume())
+    }
+
     /// Does work that reads files on a thread of its own.
     pub(crate) async fn blocking<T: Send + 'static>(
         self: Arc<Self>,

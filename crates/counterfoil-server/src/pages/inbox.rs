@@ -4,6 +4,8 @@ use super::claims::{self, Claim};
 use super::format;
 use super::run::now::{Moment, attempt_id};
 use super::{Rendered, Section};
+use crate::commands;
+use crate::folders::RunPlace;
 use crate::pages::filters;
 use crate::problem::Problem;
 use crate::site::Site;
@@ -64,6 +66,8 @@ pub(super) struct Form {
     pub(super) choices: Vec<String>,
     pub(super) pattern: String,
     pub(super) optional: bool,
+    /// What to type where the server takes no answers; empty where it does.
+    pub(super) command: String,
 }
 
 /// The most claims that are shown beside a question.
@@ -105,7 +109,7 @@ fn asking(site: &Site, run: &str, updated_at: i64) -> Asking {
             more_claims,
             changes,
             more_changes,
-            questions: forms(&place.run, &report.questions),
+            questions: forms(site, &place, &report.questions),
             ..empty(run, updated_at)
         })
     };
@@ -133,7 +137,9 @@ fn empty(run: &str, updated_at: i64) -> Asking {
 }
 
 /// The forms for open questions.
-pub(super) fn forms(run: &str, questions: &[Question]) -> Vec<Form> {
+pub(super) fn forms(site: &Site, place: &RunPlace, questions: &[Question]) -> Vec<Form> {
+    let (run, takes_answers) = (place.run.as_str(), site.may_change());
+    let command = |question: &Question| commands::answer(place, &question.id);
     let form = |question: &Question| Form {
         element: format!("question-{}", format::encode(&format!("{run}.{}", question.id))),
         action: format!(
@@ -146,6 +152,7 @@ pub(super) fn forms(run: &str, questions: &[Question]) -> Vec<Form> {
         choices: question.choices.clone(),
         pattern: format::text(question.pattern.as_deref().unwrap_or_default()),
         optional: question.optional,
+        command: if takes_answers { String::new() } else { command(question) },
     };
     questions.iter().map(form).collect()
 }

@@ -1,6 +1,7 @@
 //! The list of runs.
 
 use super::format::{self, Mark};
+use super::run::now::rests;
 use super::{Rendered, Section};
 use crate::listing::{self, Listed, Wanted};
 use crate::problem::Problem;
@@ -174,6 +175,10 @@ struct Row {
     updated: String,
     took: String,
     stall: Option<String>,
+    /// Why the run does not go on until it is resumed; empty for others.
+    rests: &'static str,
+    /// Whether the server resumes it.
+    can_resume: bool,
     damage: String,
 }
 
@@ -232,7 +237,7 @@ pub(super) fn render(site: &Arc<Site>, query: &Query) -> Result<Rendered, Proble
             .collect(),
     };
     let now = jiff::Timestamp::now().as_millisecond();
-    let rows: Vec<Row> = page.runs.iter().map(|run| row(run, now)).collect();
+    let rows: Vec<Row> = page.runs.iter().map(|run| row(site, run, now)).collect();
     let list = List {
         has_cost: rows.iter().any(|row| !row.cost.is_empty()),
         rows,
@@ -249,13 +254,16 @@ pub(super) fn render(site: &Arc<Site>, query: &Query) -> Result<Rendered, Proble
     Ok(Rendered { title: "Runs".to_owned(), sections })
 }
 
-fn row(listed: &Listed, now: i64) -> Row {
+fn row(site: &Site, listed: &Listed, now: i64) -> Row {
     let Listed { folder, info, digest, damage } = listed;
     let summary = &info.summary;
     let outcome = lists::outcome(info);
     let silent = now.saturating_sub(info.updated_at);
     let is_stalled = outcome == "running" && silent >= STALL_MS;
     let quiet = u64::try_from(silent).unwrap_or(0);
+    // One whose changes were undone cannot go on.
+    let can_go_on = digest.after.undone_by.is_none() && !info.is_driven();
+    let rests = if can_go_on { rests(outcome) } else { "" };
     let mut cause: Vec<&str> = summary.cause.as_deref().into_iter().collect();
     cause.extend(digest.after.words());
     Row {
@@ -278,6 +286,8 @@ fn row(listed: &Listed, now: i64) -> Row {
         updated: format::time(info.updated_at),
         took: format::duration(summary.wall_ms),
         stall: is_stalled.then(|| format::duration(quiet)),
+        rests,
+        can_resume: !rests.is_empty() && site.may_resume(),
         damage: format::cell(damage),
     }
 }

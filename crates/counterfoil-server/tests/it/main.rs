@@ -20,6 +20,7 @@ mod identity;
 mod listing;
 mod live;
 mod outcomes;
+mod offers;
 mod paths;
 mod tool_calls;
 mod transcripts;

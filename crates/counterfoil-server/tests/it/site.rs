@@ -86,8 +86,17 @@ impl Site {
 
     /// A server for state folders with these names.
     pub(crate) fn with(folders: &[&str], has_control: bool) -> Self {
+        Self::that_may(folders, has_control, true)
+    }
+
+    /// A server beside a run, which answers and cancels but resumes no run.
+    pub(crate) fn beside_a_run() -> Self {
+        Self::that_may(&["state"], true, false)
+    }
+
+    fn that_may(folders: &[&str], has_control: bool, may_resume: bool) -> Self {
         let folder = counterfoil_testkit::memory_dir();
-        let control = Arc::new(FakeControl::default());
+        let control = Arc::new(FakeControl { may_resume, calls: Mutex::default() });
         let state = |name: &&str| StateFolder {
             name: (*name).to_owned(),
             path: folder.path().join(name),
@@ -199,8 +208,8 @@ pub(crate) fn encode(part: &str) -> String {
 }
 
 /// Records what it is asked to do, and does nothing.
-#[derive(Default)]
 pub(crate) struct FakeControl {
+    may_resume: bool,
     calls: Mutex<Vec<String>>,
 }
 
@@ -219,6 +228,10 @@ fn name(state: &Path) -> String {
 }
 
 impl RunControl for FakeControl {
+    fn may_resume(&self) -> bool {
+        self.may_resume
+    }
+
     fn answer(
         &self,
         state: &Path,

@@ -2,8 +2,10 @@
 
 use super::super::format::{self, Mark};
 use super::super::inbox::{Form, forms};
+use crate::commands;
 use crate::folders::RunPlace;
 use crate::pages::filters;
+use crate::site::Site;
 use askama::Template;
 use counterfoil_contract::text::pluralize;
 use counterfoil_engine::ledger::Entry;
@@ -46,10 +48,14 @@ pub(super) struct Banner {
     /// What people answered last, and the number of answers before.
     answers: Vec<Answered>,
     earlier_answers: usize,
+    /// Why the run does not go on by itself; empty if it does, if it asks, or if it has ended.
+    rests: &'static str,
     can_cancel: bool,
     can_resume: bool,
     can_reopen: bool,
     needs_more: &'static str,
+    /// What to type where the server does not do it: what it is for, and the command line.
+    commands: Vec<(&'static str, String)>,
 }
 
 /// A point in time, for people and for the script that shows how long ago it is.
@@ -107,7 +113,7 @@ struct Answered {
 }
 
 pub(super) fn banner(
-    place: &RunPlace,
+    (site, place): (&Site, &RunPlace),
     run_state: &RunState,
     (report, attempts, given): (&RunReport, &[Attempt], &[GivenAnswer]),
     claims: &[Entry],
@@ -142,14 +148,15 @@ pub(super) fn banner(
         },
     });
     let totals = report.claims.clone().unwrap_or_default();
-    let is_live = report.outcome == "running";
+    let can = Can::of(report);
+    let needs_more = used_up(report);
     Banner {
         run: place.run.clone(),
         folder: format::cell(folder),
         workflow: format::cell(&report.workflow),
         task: format::cell(task),
         whole_task: format::beyond_cell(task),
-        mark: outcome_mark(report),
+        mark: format::run_outcome(outcome_name(report)),
         cause: report.cause.map(|cause| cause.name().to_owned()).unwrap_or_default(),
         reason: format::text(&report.reason),
         state: format::cell(&report.state),
@@ -162,22 +169,76 @@ pub(super) fn banner(
         verdicts: format::verdicts(&totals),
         troubles: troubles.collect(),
         more_troubles,
-        questions: forms(&place.run, &report.questions),
+        questions: forms(site, place, &report.questions),
         undone: report.undone.iter().map(undone_line).collect(),
         earlier_answers: given.len().saturating_sub(MAX_ANSWERS),
         answers: given.iter().skip(given.len().saturating_sub(MAX_ANSWERS)).map(answered).collect(),
-        can_cancel: report.resumable,
-        can_resume: report.resumable && !is_live && report.outcome != "waiting",
-        can_reopen: report.reopenable,
-        needs_more: match report.used_up {
-            Some(BudgetPart::Cost) => "cost",
-            Some(BudgetPart::Time) => "time",
-            Some(BudgetPart::Tokens) => "tokens",
-            Some(BudgetPart::Iterations) => "iterations",
-            Some(BudgetPart::Attempts) => "attempts",
-            None => "",
-        },
+        rests: if can.resume { rests(outcome_name(report)) } else { "" },
+        can_cancel: can.cancel && site.may_change(),
+        can_resume: can.resume && site.may_resume(),
+        can_reopen: can.reopen && site.may_resume(),
+        commands: can.commands(site, place, needs_more),
+        needs_more,
         address,
+    }
+}
+
+/// What people can do with a run, by whatever means.
+struct Can {
+    cancel: bool,
+    resume: bool,
+    reopen: bool,
+}
+
+impl Can {
+    fn of(report: &RunReport) -> Self {
+        let rests = !matches!(report.outcome.as_str(), "running" | "waiting");
+        Self {
+            cancel: report.resumable,
+            resume: report.resumable && rests && report.undone.is_empty(),
+            reopen: report.reopenable,
+        }
+    }
+
+    /// The command lines for what the server does not do.
+    fn commands(
+        &self,
+        site: &Site,
+        place: &RunPlace,
+        needs_more: &str,
+    ) -> Vec<(&'static str, String)> {
+        let mut found = Vec::new();
+        if self.resume && !site.may_resume() {
+            found.push(("Resume it", commands::resume(place)));
+        }
+        if self.reopen && !site.may_resume() {
+            found.push(("Try it again", commands::reopen(place, needs_more)));
+        }
+        if self.cancel && !site.may_change() {
+            found.push(("Cancel it", commands::cancel(place)));
+        }
+        found
+    }
+}
+
+/// Why a run with an outcome does not go on until it is resumed; empty for others.
+pub(crate) fn rests(outcome: &str) -> &'static str {
+    match outcome {
+        "answered" => "It was answered, and waits to be resumed.",
+        "interrupted" => "No process drives it: it waits to be resumed.",
+        _ => "",
+    }
+}
+
+/// The part of the budget that is used up, as options name it; empty if none is.
+fn used_up(report: &RunReport) -> &'static str {
+    match report.used_up {
+        Some(BudgetPart::Cost) => "cost",
+        Some(BudgetPart::Time) => "time",
+        Some(BudgetPart::Tokens) => "tokens",
+        Some(BudgetPart::Iterations) => "iterations",
+        Some(BudgetPart::Attempts) => "attempts",
+        None => "",
     }
 }
 
@@ -201,13 +262,10 @@ fn answered(given: &GivenAnswer) -> Answered {
     }
 }
 
-/// The mark of a run's outcome. Reports say `cancelled` of a run that was interrupted and can be
-/// resumed.
-fn outcome_mark(report: &RunReport) -> Mark {
-    if report.outcome == "cancelled" && report.resumable {
-        return format::run_outcome("interrupted");
-    }
-    format::run_outcome(&report.outcome)
+/// The outcome of a run, as lists name it. Reports say `cancelled` of a run that was interrupted and
+/// can be resumed.
+fn outcome_name(report: &RunReport) -> &str {
+    if report.outcome == "cancelled" && report.resumable { "interrupted" } else { &report.outcome }
 }
 
 /// The id of an attempt, as events have it.

@@ -43,6 +43,10 @@ fn open(state: &Path) -> Result<Engine, ControlError> {
 }
 
 impl RunControl for LocalControl {
+    fn may_resume(&self) -> bool {
+        self.may_resume
+    }
+
     fn answer(
         &self,
         state: &Path,

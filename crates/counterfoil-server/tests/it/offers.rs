@@ -1,0 +1,87 @@
+//! What pages offer to do with a run: what the server does, and else the command line for it.
+
+use crate::runs::{self, Run};
+use crate::site::Site;
+use counterfoil_engine::journal::Journal;
+use counterfoil_flow::Outcome;
+
+const RESUME: &str = "data-post=\"/api/v1/runs/stopped/resume\"";
+
+/// An interrupted run, and one that failed.
+fn two_runs(site: &Site) {
+    let journal = Journal::open(&site.state("state")).unwrap();
+    Run::start(&journal, "stopped").rest();
+    Run::start(&journal, "failed").end(Outcome::Failed);
+}
+
+#[test]
+fn a_server_that_resumes_runs_offers_it() {
+    let site = Site::start();
+    two_runs(&site);
+    for target in ["/", "/?view=needs-me", "/runs/stopped"] {
+        let page = site.page(target);
+        assert!(page.contains(RESUME), "{target}: {page}");
+        assert!(page.contains("it waits to be resumed"), "{target}: {page}");
+    }
+    let page = site.page("/runs/failed");
+    assert!(page.contains("data-action=\"/api/v1/runs/failed/resume\""), "{page}");
+    assert!(!page.contains("counterfoil resume"), "{page}");
+}
+
+#[test]
+fn an_answered_run_says_so_and_can_be_resumed() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let mut run = Run::start(&journal, "stopped");
+    run.summary.outcome = Some("answered".to_owned());
+    run.add(&[runs::tick()]);
+    run.rest();
+    for target in ["/?view=needs-me", "/runs/stopped"] {
+        let page = site.page(target);
+        assert!(page.contains("It was answered, and waits to be resumed."), "{target}: {page}");
+        assert!(page.contains(RESUME), "{target}: {page}");
+    }
+}
+
+#[test]
+fn a_run_that_is_driven_is_not_resumed() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let _run = Run::start(&journal, "stopped");
+    for target in ["/", "/runs/stopped"] {
+        let page = site.page(target);
+        assert!(!page.contains(RESUME), "{target}: {page}");
+        assert!(!page.contains("waits to be resumed"), "{target}: {page}");
+    }
+}
+
+#[test]
+fn a_server_beside_a_run_shows_the_commands_for_what_it_does_not_do() {
+    let site = Site::beside_a_run();
+    two_runs(&site);
+    let list = site.page("/");
+    assert!(!list.contains("/resume") && list.contains("it waits to be resumed"), "{list}");
+    for (run, command) in [
+        ("stopped", "counterfoil resume stopped --state /"),
+        ("failed", "counterfoil resume failed --because REASON --state /"),
+    ] {
+        let page = site.page(&format!("/runs/{run}"));
+        assert!(page.contains(command), "{page}");
+        assert!(!page.contains("/resume\""), "{page}");
+    }
+    let page = site.page("/runs/stopped");
+    assert!(page.contains("data-post=\"/api/v1/runs/stopped/cancel\""), "{page}");
+}
+
+#[test]
+fn a_server_that_only_shows_runs_has_neither_forms_nor_buttons() {
+    let site = Site::with(&["state"], false);
+    let _run = runs::asking(&site.state("state"));
+    for target in ["/runs/a", "/inbox"] {
+        let page = site.page(target);
+        assert!(page.contains("counterfoil answer a ok ANSWER --state /"), "{page}");
+        assert!(!page.contains("name=\"answer\"") && !page.contains("data-post"), "{page}");
+    }
+    let page = site.page("/runs/a");
+    assert!(page.contains("counterfoil cancel a --state /"), "{page}");
+}
