@@ -24,6 +24,12 @@ def scenario(project, viewer):
     # A choice. The run is answered then: nothing drives it.
     inbox.get_by_role("button", name="yes", exact=True).click()
     shows(inbox, "Nothing needs you")
+    # The message stays, whatever the page shows by now, until it is closed.
+    shows(inbox, "it goes on when it is resumed", where="#toast")
+    inbox.wait_for_timeout(7000)
+    expect(inbox.locator("#toast")).to_be_visible()
+    inbox.get_by_role("button", name="Close the message").click()
+    expect(inbox.locator("#toast")).to_be_hidden()
     check(outcome(project, run) == "answered", f"the run is {outcome(project, run)}")
     viewer.check(inbox.title().startswith("Inbox ·"), f"nothing is asked, but the title is still '{inbox.title()}'")
     answer = [event for event in project.events(run) if event["kind"] == "answered"]
@@ -39,6 +45,9 @@ def scenario(project, viewer):
     say("a choice is recorded once; a page that is out of date says so")
 
     # The run goes on from its page, until it asks again.
+    listed = viewer.open("/?view=needs-me")
+    shows(listed, "It was answered, and waits to be resumed.")
+    expect(listed.get_by_role("button", name="Resume")).to_be_visible()
     page = viewer.open(f"/runs/{run}")
     followed(page)
     shows(page, "answered")

@@ -22,15 +22,12 @@
     }
   };
 
-  // Messages.
-  let hiding;
+  // Messages. One stays until the person closes it, or until the next one: it may say what is left to do.
   const say = (text) => {
-    const toast = one("#toast");
-    toast.textContent = text;
-    toast.hidden = false;
-    clearTimeout(hiding);
-    hiding = setTimeout(() => { toast.hidden = true; }, 6000);
+    one("#toast").hidden = false;
+    one("#toast-text").textContent = text;
   };
+  const hush = () => { one("#toast").hidden = true; };
 
   // Requests to the API.
   const post = async (address, body, headers = {}) => {
@@ -64,7 +61,9 @@
     const headers = form.dataset.digest ? { "If-Match": `"${form.dataset.digest}"` } : {};
     const result = await busy(form, () => post(form.dataset.action, Object.fromEntries(data), headers));
     const line = one(".result", form);
-    line.textContent = result.text;
+    // An update removes the form of a question that was answered, and what the form says with it.
+    if (result.ok) say(result.text);
+    line.textContent = result.ok ? "" : result.text;
     line.className = `result ${result.ok ? "good" : "bad"}`;
   });
   document.addEventListener("click", async (event) => {
@@ -77,6 +76,7 @@
     }
     const size = event.target.closest("[data-graph]");
     if (size) fit(size.dataset.graph === "fit");
+    if (event.target.closest("#toast-close")) hush();
     if (event.target.closest("#help")) one("#keys").showModal();
     if (event.target.closest("#theme")) {
       const root = document.documentElement;
@@ -136,6 +136,7 @@
       j: () => step(1),
       k: () => step(-1),
       "/": () => one("[data-search]")?.focus(),
+      Escape: hush,
       "?": () => one("#keys").showModal(),
       "[": () => violation(-1),
       "]": () => violation(1),

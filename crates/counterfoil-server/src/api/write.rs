@@ -3,7 +3,9 @@
 
 use super::json;
 use super::path::PathParts;
+use crate::commands;
 use crate::control::{ResumeRequest, RunControl, StartRequest};
+use crate::folders::RunPlace;
 use crate::idempotency::Done;
 use crate::problem::Problem;
 use crate::site::Site;
@@ -139,9 +141,28 @@ pub(super) async fn answer(
         }
         let state = place.engine.journal().folder();
         control.answer(state, &place.run, &open.id, &answer).map_err(refused)?;
-        Ok(Done { message: "the answer is recorded".to_owned() })
+        Ok(Done { message: recorded(site, &place) })
     };
     request.perform(site, work).await
+}
+
+/// What to say of an answer that is recorded: whether the run goes on now.
+fn recorded(site: &Site, place: &RunPlace) -> String {
+    let rest = match place.engine.journal().run(&place.run) {
+        Ok(run) if run.is_driven() => "the process that drives the run goes on with it".to_owned(),
+        Ok(run) if run.needs_answer() => "the run waits for another one".to_owned(),
+        Ok(_) if site.may_resume() => {
+            "no process drives the run: it goes on when it is resumed".to_owned()
+        }
+        // The process of a run that has a dashboard may wait for the answer.
+        Ok(_) => format!(
+            "unless a process waits for it, the run goes on with `{}`",
+            commands::resume(place)
+        ),
+        // The answer is recorded nevertheless.
+        Err(error) => format!("but the run cannot be read: {error}"),
+    };
+    format!("the answer is recorded; {rest}")
 }
 
 pub(super) async fn cancel(

@@ -80,6 +80,34 @@ fn the_digest_of_a_question_of_one_run_is_none_of_another() {
 }
 
 #[test]
+fn the_message_of_an_answer_says_whether_the_run_goes_on() {
+    let said = |site: &Site| {
+        let done = answer(site, &etag(site)).send().expect(200).json();
+        done["message"].as_str().unwrap().to_owned()
+    };
+    // What stands in for the command line records nothing, so the question stays open.
+    let site = Site::start();
+    let (_journal, run) = runs::asking(&site.state("state"));
+    let driven = "the answer is recorded; the process that drives the run goes on with it";
+    assert_eq!(said(&site), driven);
+    run.rest();
+    assert_eq!(said(&site), "the answer is recorded; the run waits for another one");
+
+    for (site, expected) in [
+        (Site::start(), "; no process drives the run: it goes on when it is resumed"),
+        (Site::beside_a_run(), "; unless a process waits for it, the run goes on with `counterfoil"),
+    ] {
+        let (_journal, mut run) = runs::asking(&site.state("state"));
+        run.summary.outcome = Some("answered".to_owned());
+        run.summary.questions = 0;
+        run.add(&[runs::tick()]);
+        run.rest();
+        let said = said(&site);
+        assert!(said.starts_with(&format!("the answer is recorded{expected}")), "{said}");
+    }
+}
+
+#[test]
 fn what_is_repeated_with_the_same_key_is_done_once() {
     let site = Site::start();
     let _run = runs::asking(&site.state("state"));
