@@ -8,8 +8,8 @@ pub(crate) fn resume(place: &RunPlace) -> String {
     command(place, &["resume", place.run.as_str()])
 }
 
-/// Tries a run again that has ended. `needs_more` is the part of its budget that is used up; empty if
-/// none is.
+/// Tries a run again that has ended. `needs_more` is the part of its budget that is used up; empty
+/// if none is.
 pub(crate) fn reopen(place: &RunPlace, needs_more: &str) -> String {
     let limit = format!("--max-{needs_more}=LIMIT");
     let mut words = vec!["resume", place.run.as_str(), "--because", "REASON"];

@@ -8,7 +8,7 @@ pub(crate) use calls::growing;
 
 use super::diff::{self, DiffSection};
 use super::format::{self, Mark};
-use super::run::now::{Moment, attempt_id};
+use super::run::now::{Moment, attempt_id, attempt_mark, ended_at};
 use super::{Rendered, Section, claims};
 use crate::folders::RunPlace;
 use crate::problem::Problem;
@@ -122,7 +122,7 @@ fn head(place: &RunPlace, report: &RunReport, attempt: &Attempt) -> Head {
             title: format::cell(&id),
         }
     };
-    let end = attempt.ended_at.unwrap_or(report.updated_at);
+    let end = ended_at(attempt, report);
     Head {
         before: at.checked_sub(1).and_then(|at| all.get(at)).map(link),
         after: all.get(at + 1).map(link),
@@ -133,7 +133,7 @@ fn head(place: &RunPlace, report: &RunReport, attempt: &Attempt) -> Head {
         attempt: attempt.attempt,
         agent: format::cell(attempt.agent.as_deref().unwrap_or_default()),
         contract: format::cell(attempt.contract.as_deref().unwrap_or_default()),
-        mark: format::attempt(attempt),
+        mark: attempt_mark(attempt, report),
         reason: format::text(&format::attempt_reason(attempt)),
         started: Moment::new(attempt.started_at),
         took: format::duration(u64::try_from(end - attempt.started_at).unwrap_or(0)),

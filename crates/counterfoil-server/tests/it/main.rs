@@ -17,6 +17,7 @@ mod headers;
 mod hostile;
 mod hosts;
 mod identity;
+mod interruptions;
 mod listing;
 mod live;
 mod outcomes;

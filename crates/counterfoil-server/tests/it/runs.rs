@@ -86,6 +86,12 @@ impl Run {
         self
     }
 
+    /// Lets time pass before the next event.
+    pub(crate) fn later(&mut self, ms: i64) -> &mut Self {
+        self.at += ms;
+        self
+    }
+
     /// Ends the run.
     pub(crate) fn end(mut self, outcome: Outcome) {
         self.summary.outcome = Some(outcome.name().to_owned());

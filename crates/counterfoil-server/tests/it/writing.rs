@@ -95,7 +95,10 @@ fn the_message_of_an_answer_says_whether_the_run_goes_on() {
 
     for (site, expected) in [
         (Site::start(), "; no process drives the run: it goes on when it is resumed"),
-        (Site::beside_a_run(), "; unless a process waits for it, the run goes on with `counterfoil"),
+        (
+            Site::beside_a_run(),
+            "; unless a process waits for it, the run goes on with `counterfoil resume a --state",
+        ),
     ] {
         let (_journal, mut run) = runs::asking(&site.state("state"));
         run.summary.outcome = Some("answered".to_owned());

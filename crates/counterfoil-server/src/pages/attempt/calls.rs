@@ -1,7 +1,7 @@
 //! The tool calls of an attempt, as its agent tells of them while it works.
 
 use super::super::format::{self, Mark};
-use super::super::run::now::attempt_id;
+use super::super::run::now::{attempt_id, is_at_work};
 use crate::folders::RunPlace;
 use crate::site::Site;
 use crate::tool_calls::MAX_CALLS;
@@ -49,11 +49,12 @@ pub(super) fn calls(site: &Site, place: &RunPlace, report: &RunReport, attempt: 
         return Calls::default();
     }
     let id = attempt_id(&attempt.path, attempt.n);
-    let is_running = attempt.outcome.is_none();
+    let is_running = is_at_work(attempt, report);
     let replies = attempt.replies.iter().enumerate().filter(|(_, reply)| reply.text.is_some());
     let mut transcripts: Vec<(usize, String)> =
         replies.map(|(at, reply)| (at + 1, reply.transcript.clone())).collect();
-    let growing = is_running.then(|| growing(place, report, attempt, &id));
+    // What an interrupted attempt wrote is in the same place.
+    let growing = attempt.outcome.is_none().then(|| growing(place, report, attempt, &id));
     let number = attempt.replies.len() + 1;
     let found = growing.as_ref().and_then(GrowingTranscript::find);
     transcripts.extend(found.map(|(reference, _)| (number, reference)));

@@ -10,7 +10,7 @@ use askama::Template;
 use counterfoil_contract::text::pluralize;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::trouble::{Trouble, trouble_among};
-use counterfoil_engine::{Attempt, GivenAnswer, RunReport, RunUndoing};
+use counterfoil_engine::{Attempt, GivenAnswer, RunInterruption, RunReport, RunUndoing};
 use counterfoil_flow::{BudgetPart, RunState};
 
 /// The most troubles that the banner names. All of them are on the pages of the attempts.
@@ -124,7 +124,7 @@ pub(super) fn banner(
         format!("{address}/attempts/{}", format::encode(&attempt_id(path, n)))
     };
     let at_work =
-        attempts.iter().filter(|attempt| attempt.outcome.is_none()).map(|attempt| AtWork {
+        attempts.iter().filter(|attempt| is_at_work(attempt, report)).map(|attempt| AtWork {
             title: format::cell(&attempt.path.join(" / ")),
             address: attempt_address(&attempt.path, attempt.n),
             agent: format::cell(attempt.agent.as_deref().unwrap_or("command")),
@@ -271,6 +271,31 @@ fn outcome_name(report: &RunReport) -> &str {
 /// The id of an attempt, as events have it.
 pub(crate) fn attempt_id(path: &[String], n: u32) -> String {
     format!("{}#{n}", path.join("/"))
+}
+
+/// Whether an attempt is at work: it has not ended, and a process drives its run.
+pub(crate) fn is_at_work(attempt: &Attempt, report: &RunReport) -> bool {
+    attempt.outcome.is_none() && report.outcome == "running"
+}
+
+/// The mark of an attempt of a run.
+pub(crate) fn attempt_mark(attempt: &Attempt, report: &RunReport) -> Mark {
+    if attempt.outcome.is_none() && !is_at_work(attempt, report) {
+        return format::run_outcome("interrupted");
+    }
+    format::attempt(attempt)
+}
+
+/// When an attempt ended. Of one that has not ended, and of one whose process died, it is the time of
+/// the last event of that process: nobody worked between that and the event which tells of it.
+pub(crate) fn ended_at(attempt: &Attempt, report: &RunReport) -> i64 {
+    let recorded = attempt.ended_at.unwrap_or(report.updated_at);
+    let is_lost = attempt.outcome.as_deref() == Some("cancelled");
+    let is_across = |interruption: &&RunInterruption| {
+        attempt.started_at <= interruption.after && interruption.taken_up_at <= recorded
+    };
+    let interruption = report.interrupted.iter().find(is_across).filter(|_| is_lost);
+    interruption.map_or(recorded, |interruption| interruption.after).max(attempt.started_at)
 }
 
 /// The limits of a run, and what was used of them. Cost is shown without a limit, too.

@@ -2,10 +2,10 @@
 //! when nobody worked.
 
 use super::super::format::{self, Mark};
-use super::now::{Moment, attempt_id};
+use super::now::{Moment, attempt_id, attempt_mark, ended_at, is_at_work};
 use super::{Idle, Query, Show};
 use askama::Template;
-use counterfoil_engine::Attempt;
+use counterfoil_engine::{Attempt, RunReport};
 
 /// The number of attempts on a page.
 const PAGE: usize = 200;
@@ -61,12 +61,7 @@ struct Row {
 }
 
 /// The attempts of a run, in the order they started.
-pub(super) fn timeline(
-    run: &str,
-    (run_started_at, all): (i64, &[Attempt]),
-    now: i64,
-    query: &Query,
-) -> Timeline {
+pub(super) fn timeline(run: &str, report: &RunReport, all: &[Attempt], query: &Query) -> Timeline {
     let failed = all.iter().filter(|attempt| attempt.is_trouble()).count();
     let only_failed = query.show == Show::Failed;
     let wanted: Vec<&Attempt> =
@@ -76,7 +71,7 @@ pub(super) fn timeline(
     let rows = wanted.iter().skip((current - 1) * PAGE).take(PAGE).copied();
     let shown: Vec<&Attempt> = rows.collect();
     let times: Vec<(i64, i64)> =
-        shown.iter().map(|attempt| (attempt.started_at, end(attempt, now))).collect();
+        shown.iter().map(|attempt| (attempt.started_at, ended_at(attempt, report))).collect();
     let full = Scale::new(&times, false);
     let shortened = Scale::new(&times, true);
     let is_shortened = query.idle == Idle::Short;
@@ -98,7 +93,7 @@ pub(super) fn timeline(
     };
     let other_show = if only_failed { Show::All } else { Show::Failed };
     let other_idle = if is_shortened { Idle::Full } else { Idle::Short };
-    let row_of = |attempt: &&Attempt| row(&address, attempt, scale, (run_started_at, now));
+    let row_of = |attempt: &&Attempt| row(&address, attempt, scale, report);
     let rows: Vec<Row> = shown.iter().map(row_of).collect();
     let pages = near(current, count).into_iter();
     let pages = pages.map(|page| (page, link(query.show, query.idle, page), page == current));
@@ -122,11 +117,6 @@ fn near(current: usize, count: usize) -> Vec<usize> {
     (1..=count).filter(|page| *page == 1 || *page == count || page.abs_diff(current) <= 3).collect()
 }
 
-/// When an attempt ended; now if it is at work.
-fn end(attempt: &Attempt, now: i64) -> i64 {
-    attempt.ended_at.unwrap_or(now).max(attempt.started_at)
-}
-
 /// When something started, as the time since the start of the run.
 pub(super) fn offset(started_at: i64, run_started_at: i64) -> String {
     let since = u64::try_from(started_at.saturating_sub(run_started_at)).unwrap_or(0);
@@ -148,7 +138,10 @@ fn agent(attempt: &Attempt) -> String {
 }
 
 /// Why an attempt ended as it did, or what its first refuted claim says.
-fn reason(attempt: &Attempt) -> String {
+fn reason(attempt: &Attempt, report: &RunReport) -> String {
+    if attempt.outcome.is_none() && !is_at_work(attempt, report) {
+        return "its driver process exited".to_owned();
+    }
     let reason = format::attempt_reason(attempt);
     if !reason.is_empty() {
         return format::cell(&reason);
@@ -159,12 +152,12 @@ fn reason(attempt: &Attempt) -> String {
         .unwrap_or_default()
 }
 
-fn row(run: &str, attempt: &Attempt, scale: &Scale, (run_start, now): (i64, i64)) -> Row {
+fn row(run: &str, attempt: &Attempt, scale: &Scale, report: &RunReport) -> Row {
     let (outer, name) = split(&attempt.path);
-    let end = end(attempt, now);
+    let end = ended_at(attempt, report);
     let (left, right) = (scale.at(attempt.started_at), scale.at(end));
     let width = right.saturating_sub(left).max(MIN_BAR);
-    let mark = format::attempt(attempt);
+    let mark = attempt_mark(attempt, report);
     let refuted = attempt.refuted().count();
     let took = u64::try_from(end - attempt.started_at).unwrap_or(0);
     Row {
@@ -181,11 +174,11 @@ fn row(run: &str, attempt: &Attempt, scale: &Scale, (run_start, now): (i64, i64)
         mark,
         repairs: format::repairs(attempt),
         refuted,
-        reason: reason(attempt),
+        reason: reason(attempt, report),
         started: Moment::new(attempt.started_at),
-        offset: offset(attempt.started_at, run_start),
+        offset: offset(attempt.started_at, report.started_at),
         took: format::duration(took),
-        is_open: attempt.outcome.is_none(),
+        is_open: is_at_work(attempt, report),
         cost: format::cost(attempt.usage.cost_usd),
         left: left.min(WIDTH - width.min(WIDTH)),
         width: width.min(WIDTH),

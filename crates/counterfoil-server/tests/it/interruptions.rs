@@ -1,0 +1,55 @@
+//! Runs whose process died: nothing of them is shown as work that goes on.
+
+use crate::runs::{Run, Sample, attempt, now};
+use crate::site::Site;
+use counterfoil_engine::journal::Journal;
+use counterfoil_flow::{Event, Resumed, Usage};
+
+const HOUR: i64 = 3_600_000;
+
+/// A run of which a process died while it worked at two steps, five seconds after the first of them
+/// had started.
+fn left(journal: &Journal) -> Run {
+    let sample = Sample { at: now() - 2 * HOUR, ..Sample::default() };
+    let mut run = Run::of(journal, "a", &sample);
+    run.add(&[attempt(&["Work"])]).later(4_999).add(&[attempt(&["Other"])]);
+    run
+}
+
+#[test]
+fn an_interrupted_run_is_not_at_work() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    left(&journal).rest();
+    let page = site.page("/runs/a");
+    for is_missing in ["data-elapsed", "data-worked", "at work", "At work", "class=\"pulse\""] {
+        assert!(!page.contains(is_missing), "{is_missing}: {page}");
+    }
+    let marks = page.matches("‖</span> interrupted").count();
+    assert_eq!(marks, 3, "of the run and of its two attempts: {page}");
+    assert!(page.contains("its driver process exited"), "{page}");
+    assert!(page.contains("data-label=\"Took\">5 s</td>"), "{page}");
+    let page = site.page("/runs/a/attempts/Work%231");
+    assert!(page.contains("‖</span> interrupted") && !page.contains("at work"), "{page}");
+    assert!(!site.page("/").contains("data-worked"));
+}
+
+#[test]
+fn the_time_until_a_run_is_taken_up_again_is_no_work() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let mut run = left(&journal);
+    let resumed = Resumed { by: "ann".to_owned(), ..Resumed::default() };
+    let lost = |attempt: &str| Event::AttemptLost {
+        attempt: attempt.to_owned(),
+        usage: Usage::default(),
+        changed: Vec::new(),
+    };
+    run.later(HOUR).add(&[Event::RunResumed(Box::new(resumed)), lost("Work#1"), lost("Other#1")]);
+    let page = site.page("/runs/a");
+    assert!(page.contains("data-label=\"Took\">5 s</td>"), "{page}");
+    assert!(page.contains("data-label=\"Took\">0 ms</td>"), "{page}");
+    assert!(!page.contains("data-label=\"Took\">1 h"), "{page}");
+    let page = site.page("/runs/a/attempts/Work%231");
+    assert!(page.contains("<dt>Took</dt><dd>5 s</dd>"), "{page}");
+}
