@@ -12,12 +12,21 @@
     return `${Math.floor(seconds / size)} ${unit}`;
   };
   const ago = (seconds) => (seconds < 2 ? "now" : `${elapsed(seconds)} ago`);
+  // In the words of the server, which says how long it took in the end.
+  const worked = (seconds) => {
+    const [large, small, units] = seconds < 3600
+      ? [Math.floor(seconds / 60), seconds % 60, ["min", "s"]]
+      : [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, ["h", "min"]];
+    const parts = [[large, units[0]], [small, units[1]]].filter(([count]) => count > 0);
+    return parts.map(([count, unit]) => `${count} ${unit}`).join(" ") || "0 s";
+  };
   const tick = () => {
-    for (const time of all("time[data-ago], time[data-elapsed]")) {
+    for (const time of all("time[data-ago], time[data-elapsed], time[data-worked]")) {
       const date = Date.parse(time.getAttribute("datetime"));
       if (Number.isNaN(date)) continue;
       const seconds = Math.max(0, Math.round((Date.now() - date) / 1000));
-      const text = ("ago" in time.dataset ? ago : elapsed)(seconds);
+      const words = "ago" in time.dataset ? ago : "worked" in time.dataset ? worked : elapsed;
+      const text = words(seconds);
       if (time.textContent !== text) time.textContent = text;
     }
   };

@@ -45,6 +45,15 @@ pub(crate) fn time(ms: i64) -> String {
         .unwrap_or_default()
 }
 
+/// From when on a run would have worked if it had worked without a pause: the script of the pages
+/// counts on from there. Empty for a run that does not work.
+pub(crate) fn worked_since(is_at_work: bool, updated_at: i64, wall_ms: u64) -> String {
+    if !is_at_work {
+        return String::new();
+    }
+    machine_time(updated_at.saturating_sub(i64::try_from(wall_ms).unwrap_or(i64::MAX)))
+}
+
 /// How something went: a word, a sign and a colour, so that none of them is needed alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
@@ -207,6 +216,13 @@ mod tests {
     fn a_cell_is_one_short_line_without_hidden_characters() {
         assert_eq!(cell("a\n  b\u{202e}c"), "a b\\u{202e}c");
         assert_eq!(cell(&"x".repeat(500)).chars().count(), MAX_CELL);
+    }
+
+    #[test]
+    fn only_a_run_at_work_counts_on() {
+        assert_eq!(worked_since(true, 61_500, 1_500), "1970-01-01T00:01:00Z");
+        assert_eq!(worked_since(false, 61_500, 1_500), "");
+        assert_eq!(worked_since(true, 0, u64::MAX), "", "no time that there is");
     }
 
     #[test]

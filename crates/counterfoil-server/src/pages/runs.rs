@@ -174,6 +174,8 @@ struct Row {
     updated_at: String,
     updated: String,
     took: String,
+    /// From when on the script counts; empty if the run does not work.
+    worked_since: String,
     stall: Option<String>,
     /// Why the run does not go on until it is resumed; empty for others.
     rests: &'static str,
@@ -285,6 +287,7 @@ fn row(site: &Site, listed: &Listed, now: i64) -> Row {
         updated_at: format::machine_time(info.updated_at),
         updated: format::time(info.updated_at),
         took: format::duration(summary.wall_ms),
+        worked_since: format::worked_since(outcome == "running", info.updated_at, summary.wall_ms),
         stall: is_stalled.then(|| format::duration(quiet)),
         rests,
         can_resume: !rests.is_empty() && site.may_resume(),

@@ -35,6 +35,18 @@ fn an_interrupted_run_is_not_at_work() {
 }
 
 #[test]
+fn the_time_of_a_run_at_work_counts_on() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let _run = left(&journal);
+    for target in ["/", "/runs/a"] {
+        let page = site.page(target);
+        assert_eq!(page.matches(" data-worked>").count(), 1, "{target}: {page}");
+    }
+    assert!(site.page("/runs/a").contains("data-worked>5 s</time>"));
+}
+
+#[test]
 fn the_time_until_a_run_is_taken_up_again_is_no_work() {
     let site = Site::start();
     let journal = Journal::open(&site.state("state")).unwrap();

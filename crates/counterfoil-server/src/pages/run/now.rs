@@ -38,6 +38,8 @@ pub(super) struct Banner {
     started: Moment,
     updated: Moment,
     took: String,
+    /// From when on the script counts; empty if the run does not work.
+    worked_since: String,
     budget: Vec<Budget>,
     at_work: Vec<AtWork>,
     verdicts: Vec<(Mark, u64)>,
@@ -164,6 +166,11 @@ pub(super) fn banner(
         started: Moment::new(report.started_at),
         updated: Moment::new(report.updated_at),
         took: format::duration(report.usage.wall_ms),
+        worked_since: format::worked_since(
+            report.outcome == "running",
+            report.updated_at,
+            report.usage.wall_ms,
+        ),
         budget: budget(run_state),
         at_work: at_work.collect(),
         verdicts: format::verdicts(&totals),
