@@ -17,6 +17,7 @@ mod diffs;
 mod event_page;
 mod excerpt;
 mod folders;
+mod format;
 mod idempotency;
 mod listing;
 mod live;

@@ -15,7 +15,6 @@ mod diff;
     reason = "askama generates it so"
 )]
 mod filters;
-pub(crate) mod format;
 mod health;
 mod inbox;
 mod playground;

@@ -1,6 +1,6 @@
 //! The query of an address: what it means, and what is wrong with it in the words of people.
 
-use crate::pages::format::cell;
+use crate::format::cell;
 use crate::problem::Problem;
 use serde::de::DeserializeOwned;
 

@@ -1,10 +1,10 @@
 //! The same claim in all runs: which fields are claimed, and what became of one of them.
 
-use super::format::{self, Mark};
 use super::health::share;
 use super::run::now::{Moment, attempt_id};
 use super::{Rendered, Section};
 use crate::counted::{By, Coverage, Overview, RunFigures};
+use crate::format::{self, Mark};
 use crate::problem::Problem;
 use crate::site::Site;
 use askama::Template;

@@ -7,10 +7,10 @@ mod replies;
 pub(crate) use calls::growing;
 
 use super::diff::{self, DiffSection};
-use super::format::{self, Mark};
 use super::run::now::{Moment, attempt_id, attempt_mark, ended_at};
 use super::{Rendered, Section, claims};
 use crate::folders::RunPlace;
+use crate::format::{self, Mark};
 use crate::problem::Problem;
 use crate::site::Site;
 use askama::Template;

@@ -1,9 +1,9 @@
 //! The part of a page that shows what came of checking a text.
 
-use super::format::{self, Mark};
 use super::{filled, filters};
 use crate::checking::Checked;
 use crate::excerpt::{self, Excerpt};
+use crate::format::{self, Mark};
 use crate::problem::Problem;
 use askama::Template;
 use counterfoil_contract::{LoadError, Report, Status, Violation};

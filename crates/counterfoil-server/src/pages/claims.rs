@@ -1,8 +1,8 @@
 //! The claims of a run: what was claimed, what was observed, and by what evidence it was decided.
 
-use super::format::{self, Mark};
 use super::run::now::{Moment, attempt_id};
 use super::{Rendered, Section};
+use crate::format::{self, Mark};
 use crate::problem::Problem;
 use crate::site::Site;
 use askama::Template;

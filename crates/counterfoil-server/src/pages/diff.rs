@@ -1,9 +1,9 @@
 //! What an attempt changed in the files: a component of the pages that show it, and the part of a page
 //! that is loaded when it is opened.
 
-use super::format;
 use super::run::now::attempt_id;
 use crate::folders::RunPlace;
+use crate::format;
 use crate::problem::Problem;
 use crate::site::Site;
 use askama::Template;

@@ -1,6 +1,6 @@
 //! Filters of the templates. askama escapes what they return.
 
-use super::format;
+use crate::format;
 use std::fmt::Display;
 
 /// A text that may come from an agent: characters that hide or reorder text are shown as escapes.

@@ -3,9 +3,9 @@
 
 pub(super) mod attempts;
 
-use super::format;
 use super::{Rendered, Section};
 use crate::counted::{By, Coverage};
+use crate::format;
 use crate::problem::Problem;
 use crate::site::Site;
 use askama::Template;

@@ -1,11 +1,11 @@
 //! The open questions of all runs, with what a person needs to answer them.
 
 use super::claims::{self, Claim};
-use super::format;
 use super::run::now::{Moment, attempt_id};
 use super::{Rendered, Section};
 use crate::commands;
 use crate::folders::RunPlace;
+use crate::format;
 use crate::pages::filters;
 use crate::problem::Problem;
 use crate::site::Site;

@@ -1,8 +1,8 @@
 //! A page to try out contracts: it checks a text while it is typed.
 
-use super::format;
 use super::{Rendered, Section};
 use crate::checking::{MAX_CONTRACT, MAX_TEXT};
+use crate::format;
 use crate::problem::Problem;
 use crate::site::Site;
 use askama::Template;

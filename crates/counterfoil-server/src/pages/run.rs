@@ -67,6 +67,6 @@ pub(super) fn render(site: &Arc<Site>, run: &str, query: &Query) -> Result<Rende
     if let Some(workflow) = &workflow {
         sections.push(graph::section(&place, workflow, &view)?);
     }
-    let title = format!("{} · {}", super::format::cell(&report.workflow), report.outcome);
+    let title = format!("{} · {}", crate::format::cell(&report.workflow), report.outcome);
     Ok(Rendered { title, sections })
 }

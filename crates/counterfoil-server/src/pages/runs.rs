@@ -1,8 +1,8 @@
 //! The list of runs.
 
-use super::format::{self, Mark};
 use super::run::now::rests;
 use super::{Rendered, Section};
+use crate::format::{self, Mark};
 use crate::listing::{self, Listed, Wanted};
 use crate::problem::Problem;
 use crate::site::Site;

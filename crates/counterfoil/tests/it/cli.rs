@@ -852,7 +852,9 @@ fn lint_takes_folders_and_writes_what_ci_reads() {
     let github = lint(&[&all, "--format", "github"]);
     assert_eq!(github.code, Some(1));
     assert!(github.stdout.starts_with("::error file="), "{}", github.stdout);
-    assert_eq!(github.stdout.lines().count(), 1, "{}", github.stdout);
+    let notice = github.stdout.lines().nth(1).unwrap_or_default();
+    assert!(notice.starts_with("::notice title=files left out::1 file "), "{}", github.stdout);
+    assert_eq!(github.stdout.lines().count(), 2, "{}", github.stdout);
     // Nothing to check is no success.
     let empty = lint(&[&none]);
     assert_eq!(empty.code, Some(2));

@@ -1,8 +1,8 @@
 //! The tool calls of an attempt, as its agent tells of them while it works.
 
-use super::super::format::{self, Mark};
 use super::super::run::now::{attempt_id, is_at_work};
 use crate::folders::RunPlace;
+use crate::format::{self, Mark};
 use crate::site::Site;
 use crate::tool_calls::MAX_CALLS;
 use askama::Template;

@@ -1,9 +1,9 @@
 //! The replies of an attempt, and what is wrong with one of them, place by place.
 
-use super::super::format;
 use super::Query;
 use crate::excerpt::{self, Excerpt};
 use crate::folders::RunPlace;
+use crate::format;
 use crate::pages::filters;
 use askama::Template;
 use counterfoil_contract::{Contract, Violation};

@@ -1,9 +1,9 @@
 //! The attempts behind a figure.
 
-use super::super::format::{self, Mark};
 use super::super::run::now::{Moment, attempt_id};
 use super::super::{Rendered, Section};
 use crate::counted::{Coverage, RunFigures};
+use crate::format::{self, Mark};
 use crate::problem::Problem;
 use crate::site::Site;
 use askama::Template;

@@ -1,10 +1,10 @@
 //! The events of a run in words, page by page. A script makes one long list of them; without it, the
 //! pages and their links stay.
 
-use super::super::format::{self, Mark};
 use super::now::Moment;
 use super::timeline::offset;
 use crate::event_page::{self, EventPage, Place};
+use crate::format::{self, Mark};
 use crate::pages::{Change, Rendered, Section, filled, filters};
 use crate::problem::Problem;
 use crate::query::parse_query;

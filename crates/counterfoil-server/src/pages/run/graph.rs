@@ -1,7 +1,7 @@
 //! The workflow of a run as a diagram and as a table.
 
-use super::super::format::encode;
 use crate::folders::RunPlace;
+use crate::format::encode;
 use crate::pages::{Change, Section, filled, filters};
 use crate::problem::Problem;
 use askama::Template;

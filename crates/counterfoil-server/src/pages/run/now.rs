@@ -1,9 +1,9 @@
 //! What a run does now, how it ended, and what can be done.
 
-use super::super::format::{self, Mark};
 use super::super::inbox::{Form, forms};
 use crate::commands;
 use crate::folders::RunPlace;
+use crate::format::{self, Mark};
 use crate::pages::filters;
 use crate::site::Site;
 use askama::Template;

@@ -1,9 +1,9 @@
 //! The attempts of a run on a line of time: who worked when, for how long, what was repaired, and
 //! when nobody worked.
 
-use super::super::format::{self, Mark};
 use super::now::{Moment, attempt_id, attempt_mark, ended_at, is_at_work};
 use super::{Idle, Query, Show};
+use crate::format::{self, Mark};
 use askama::Template;
 use counterfoil_engine::{Attempt, RunReport};
 

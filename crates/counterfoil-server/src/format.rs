@@ -5,7 +5,7 @@ use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::text::{Form, neutralize};
 use counterfoil_engine::ledger::Totals;
 use counterfoil_engine::{Attempt, CallOutcome};
-pub(super) use counterfoil_flow::amount::{dollars, duration};
+pub(crate) use counterfoil_flow::amount::{dollars, duration};
 
 /// The longest text that a cell of a table shows.
 const MAX_CELL: usize = 160;
