@@ -23,7 +23,7 @@ def scenario(project, viewer):
 
     # A choice. The run is answered then: nothing drives it.
     inbox.get_by_role("button", name="yes", exact=True).click()
-    shows(inbox, "Nothing needs you")
+    shows(inbox, "No open question")
     # The message stays, whatever the page shows by now, until it is closed.
     shows(inbox, "it goes on when it is resumed", where="#toast")
     inbox.wait_for_timeout(7000)
@@ -62,7 +62,7 @@ def scenario(project, viewer):
     check(outcome(project, run) == "waiting", "an empty answer was taken")
     inbox.get_by_role("textbox", name="Answer").fill(text)
     inbox.get_by_role("button", name="Answer").click()
-    shows(inbox, "Nothing needs you")
+    shows(inbox, "No open question")
     inbox.get_by_role("button", name="Close the message").click()
     answers = [str(event) for event in project.events(run) if event["kind"] == "answered"]
     check("with <b>two</b> lines & more" in answers[-1], f"the answer is {answers[-1]}")

@@ -21,7 +21,7 @@ def scenario(project, viewer):
     first = viewer.sign_in()
     look(viewer, first, "empty", "No runs yet", "counterfoil demo")
     page = viewer.open("/inbox")
-    look(viewer, page, "inbox-empty", "Nothing needs you")
+    look(viewer, page, "inbox-empty", "No open question")
 
     good = project.run("fix", "Write the notes")
     boast = project.run("fix", "Boast about the parser")

@@ -43,6 +43,8 @@ struct Head {
     agent: String,
     contract: String,
     mark: Mark,
+    /// The number of claims that are refuted.
+    refuted: usize,
     reason: String,
     started: Moment,
     took: String,
@@ -134,6 +136,7 @@ fn head(place: &RunPlace, report: &RunReport, attempt: &Attempt) -> Head {
         agent: format::cell(attempt.agent.as_deref().unwrap_or_default()),
         contract: format::cell(attempt.contract.as_deref().unwrap_or_default()),
         mark: attempt_mark(attempt, report),
+        refuted: attempt.refuted().count(),
         reason: format::text(&format::attempt_reason(attempt)),
         started: Moment::new(attempt.started_at),
         took: format::duration(u64::try_from(end - attempt.started_at).unwrap_or(0)),

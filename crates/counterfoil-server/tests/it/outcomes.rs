@@ -122,6 +122,12 @@ fn the_run_and_its_events_agree_on_trouble() {
     }
     assert!(events.contains("lying: accepted; refuted: tests, files"), "{events}");
     assert!(events.contains("repair requested: 2 claims refuted; refuted: tests, files"));
+    let lying = site.page("/runs/a/attempts/lying%231");
+    for part in ["<section class=\"now bad\">", "<a class=\"bad\" href=\"#claims\">✗ 2 refuted</a>"]
+    {
+        assert!(lying.contains(part), "{part}: {lying}");
+    }
+    assert!(!site.page("/runs/a/attempts/mended%231").contains("2 refuted</a>"));
 }
 
 #[test]
