@@ -14,6 +14,9 @@
 //!   same thing, or an attempt that was not accepted is followed by one that was. The entry stays in
 //!   the history but is not counted.
 //!
+//! An attempt can end without a result after it was asked for a repair. The engine then verifies some
+//! of its own claims again. They replace the same claims of the reply before, and nothing else of it.
+//!
 //! A state is visited again for another task as well as for the same one, and nothing tells which. So
 //! what a step said about itself (its files, its commit) is never replaced by what a later visit says.
 
@@ -35,6 +38,7 @@ use crate::visits::{Visit, Visits};
 use counterfoil_agents::spec::AgentSpec;
 use counterfoil_contract::claim::{ClaimKind, ClaimReport, Verdict};
 use counterfoil_flow::{AssignedAgent, AttemptOutcome, ChangedFiles, Event};
+use counting::is_verified_at_end;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -191,9 +195,10 @@ struct AttemptRecord {
     contract: Option<String>,
     replies: u32,
     accepted: bool,
-    /// The last reply whose claims were verified. The end of an attempt without a result counts,
-    /// too.
+    /// The last reply with a result whose claims were verified.
     verified_reply: u32,
+    /// The same for claims that the engine verifies at the end of an attempt without a result, too.
+    verified_end: u32,
     /// The fingerprint of the work tree after the attempt.
     tree: Option<String>,
 }
@@ -266,6 +271,7 @@ impl Ledger {
                     replies: 0,
                     accepted: false,
                     verified_reply: 0,
+                    verified_end: 0,
                     tree: None,
                 });
             }
@@ -275,8 +281,10 @@ impl Ledger {
             }
             Event::AttemptEnded(ended) => {
                 let Some(index) = self.open.remove(&ended.attempt) else { return };
+                // Without a result, there are only claims of the engine.
                 let verified =
-                    matches!(ended.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim);
+                    matches!(ended.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim)
+                        || !ended.claims.iter().all(is_verified_at_end);
                 if let Some(work) = self.attempts.get_mut(index) {
                     work.accepted = ended.outcome == AttemptOutcome::Accepted;
                     work.tree.clone_from(&ended.tree);
@@ -285,7 +293,7 @@ impl Ledger {
                 if let Some(changed) = ended.changed.as_ref().filter(|changed| changed.total > 0) {
                     self.change(index, changed);
                 }
-                self.reply(index, &ended.claims, verified || !ended.claims.is_empty(), at);
+                self.reply(index, &ended.claims, verified, at);
             }
             Event::AttemptLost { attempt, .. } => {
                 self.open.remove(attempt);
@@ -299,6 +307,9 @@ impl Ledger {
         work.replies += 1;
         if verified {
             work.verified_reply = work.replies;
+        }
+        if verified || !claims.is_empty() {
+            work.verified_end = work.replies;
         }
         let (reply, changes) = (work.replies, self.changes.len());
         self.recorded.extend(claims.iter().map(|claim| RecordedClaim {
@@ -341,14 +352,17 @@ impl Ledger {
     fn all_entries(&self) -> Vec<Entry> {
         let counted = self.counted_claims();
         let verdicts = self.verdicts_by_reply();
-        let final_replies = self.final_replies();
+        let final_replies = self.final_replies(|work| work.verified_reply);
+        let final_ends = self.final_replies(|work| work.verified_end);
         let last_refuted = self.last_refuted();
         let mut entries = Vec::with_capacity(self.recorded.len());
         for (index, recorded) in self.recorded.iter().enumerate() {
             let Some(work) = self.attempts.get(recorded.attempt) else { continue };
             let since = self.outdated(recorded, work);
             let id = recorded.claim.id();
-            let last_reply = final_replies
+            let at_end = is_verified_at_end(&recorded.claim);
+            let last_replies = if at_end { &final_ends } else { &final_replies };
+            let last_reply = last_replies
                 .get(&work.place())
                 .filter(|last| **last > (recorded.attempt, recorded.reply));
             let last_verdict = |reply: &(usize, u32)| verdicts.get(&(*reply, id)).copied();

@@ -2,13 +2,19 @@
 
 use super::subject::{Subject, subject};
 use super::{AttemptRecord, Ledger};
-use counterfoil_contract::claim::Verdict;
+use counterfoil_contract::claim::{ClaimKind, ClaimReport, Verdict};
 use std::collections::BTreeMap;
 
 /// What identifies a claim of a step: its name, and whether the engine makes it.
 pub(super) type Id<'a> = (&'a str, bool);
 /// A visit of a state: its path and the number of the visit.
 pub(super) type Place<'a> = (&'a [String], usize);
+
+/// Whether a claim is one that the engine verifies at the end of every attempt, also of one without a
+/// result.
+pub(super) fn is_verified_at_end(claim: &ClaimReport) -> bool {
+    claim.is_own() && matches!(claim.kind, ClaimKind::Protected | ClaimKind::TestsKept)
+}
 
 impl AttemptRecord {
     pub(super) fn place(&self) -> Place<'_> {
@@ -30,7 +36,7 @@ impl Ledger {
             let succeeded_later =
                 accepted.get(&work.place()).is_some_and(|good| *good > recorded.attempt);
             // Only the last verified reply of an attempt counts: claims that it does not repeat are
-            // withdrawn.
+            // withdrawn. An attempt that ends without a result withdraws nothing.
             let withdrawn = recorded.reply < work.verified_reply;
             if withdrawn || (succeeded_later && !work.accepted) {
                 continue;
@@ -66,10 +72,15 @@ impl Ledger {
         about_the_same && !(evades && earlier.claim.verdict == Verdict::Refuted)
     }
 
-    /// The last reply of each visit whose claims were verified, as attempt and reply.
-    pub(super) fn final_replies(&self) -> BTreeMap<Place<'_>, (usize, u32)> {
-        let verified = self.attempts.iter().enumerate().filter(|(_, work)| work.verified_reply > 0);
-        verified.map(|(index, work)| (work.place(), (index, work.verified_reply))).collect()
+    /// The last reply of each visit whose claims were verified, as attempt and reply. `last` has it of
+    /// an attempt; 0 if there is none.
+    pub(super) fn final_replies(
+        &self,
+        last: impl Fn(&AttemptRecord) -> u32,
+    ) -> BTreeMap<Place<'_>, (usize, u32)> {
+        let attempts = self.attempts.iter().enumerate();
+        let replies = attempts.map(|(index, work)| (work.place(), (index, last(work))));
+        replies.filter(|(_, (_, reply))| *reply > 0).collect()
     }
 
     /// The last refuted claim of each id in each visit.

@@ -2,6 +2,7 @@
 
 mod figures;
 mod names;
+mod without_result;
 
 use super::*;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, Evidence};

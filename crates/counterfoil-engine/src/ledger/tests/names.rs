@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn of_engine(name: &str, kind: ClaimKind, verdict: Verdict) -> ClaimReport {
+pub(super) fn of_engine(name: &str, kind: ClaimKind, verdict: Verdict) -> ClaimReport {
     ClaimReport { field: String::new(), claimed: Value::Null, ..claim(name, kind, verdict) }
 }
 
