@@ -95,3 +95,40 @@ fn guards_see_what_became_of_each_claim() {
         assert!(outcome != "blocked" || reason.contains("b.rs"), "{reason}");
     }
 }
+
+/// An agent that removes the tests and claims that they pass. It crashes when it is asked about that.
+const CRASHING: &str = r#"
+case "$(cat)" in *"does not match what was observed"*) exit 1 ;; esac
+echo '// Nothing to see.' > tests/it.rs
+echo '{"files": ["tests/it.rs"], "tests_pass": true}'
+"#;
+
+#[test]
+fn a_crash_after_a_requested_repair_corrects_no_claim() {
+    let project = DirtyProject::new();
+    project.write("counterfoil.toml", "[checks]\ntest = \"exit 4\"\n");
+    project.write_one_step("", ", claims: { tests_pass: require }, on: { agent: { go: end } }");
+    let script = project.scratch_path("crashing.sh");
+    std::fs::write(&script, CRASHING).unwrap();
+    let ran = project.run_agent(&format!("command:sh {}", script.display()));
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ran.outcomes(), ["agent"]);
+    assert_eq!(ran.report["attempts"][0]["repairs_asked"], 1, "{ran:?}");
+    let totals = &ran.report["claims"];
+    assert_eq!(
+        (&totals["made"], &totals["verified"], &totals["refuted"], &totals["corrected"]),
+        (&json!(3), &json!(1), &json!(2), &json!(0)),
+        "{totals:#}"
+    );
+    project.run(&["show"]).expect(0, &["claims: 3 made, 1 verified, 2 refuted"]);
+    let shown = project.run(&["show", "last", "--claims"]);
+    shown.expect(0, &["✗ tests_pass: refuted", "✓ files: verified", "✗ tests: refuted"]);
+    assert!(!shown.stdout.contains("corrected later"), "{}", shown.stdout);
+    let receipt = project.run(&["receipt", "last", "--format", "markdown"]).stdout;
+    assert!(receipt.contains("tests_pass"), "{receipt}");
+    let by_field = ["claims", "stats", "--by", "field", "--format", "json"];
+    let (_, stats) = project.code_and_json(&by_field);
+    let groups = stats["groups"].as_array().unwrap();
+    let group = groups.iter().find(|group| group["field"] == "tests_pass").unwrap();
+    assert_eq!((&group["refuted"], &group["corrected"]), (&json!(1), &json!(0)), "{stats:#}");
+}
