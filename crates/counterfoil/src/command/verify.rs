@@ -86,12 +86,13 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     let Some(verified) = verified else { return Ok(Exit::Cancelled) };
     notes.extend(moved_base);
     let gated = gate(verified, &claims, &args.required);
+    let line = report.provenance.span.map(|span| span.line);
     match args.format {
         Format::Json => print_json(args, &report, &gated, &notes, unfinished.as_ref())?,
         Format::Sarif => {
             write_notes(&notes);
             let (file, work) = (input::placed(file, &folder), placed(unfinished.as_ref(), &folder));
-            let log = render::sarif::claims(&gated, &report.contract, &file, work.as_ref());
+            let log = render::sarif::claims(&gated, &report.contract, &file, line, work.as_ref());
             output::write_json(&log)?;
         }
         Format::Junit => {
@@ -102,7 +103,6 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
         Format::Github => {
             write_notes(&notes);
             let is_file = args.file.as_os_str() != "-";
-            let line = report.provenance.span.map(|span| span.line);
             let (file, work) = (input::placed(file, &folder), placed(unfinished.as_ref(), &folder));
             let answer = Answer { file: is_file.then_some(file.as_path()), line };
             let claims = render::github::claims(&gated, answer);

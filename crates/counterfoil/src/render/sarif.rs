@@ -54,11 +54,13 @@ pub(crate) fn validation(texts: &[(&Path, &Report)]) -> Value {
 /// The rule of files that were not examined for unfinished work.
 const NOT_EXAMINED: &str = "unfinished/not-examined";
 
-/// Claims as a SARIF log. Verified claims are not results.
+/// Claims as a SARIF log. Verified claims are not results. `line` is the one of the file `name` in which
+/// the result begins.
 pub(crate) fn claims(
     claims: &GatedClaims,
     contract: &str,
     name: &Path,
+    line: Option<usize>,
     unfinished: Option<&GatedWork>,
 ) -> Value {
     let made = claims.made.iter().map(GatedClaim::kind);
@@ -70,6 +72,10 @@ pub(crate) fn claims(
     );
     let work = unfinished.map(|work| unfinished_work(work, kinds.len(), name)).unwrap_or_default();
     let rules: Vec<Value> = claim_rules.chain(work.rules).collect();
+    let mut physical = json!({"artifactLocation": {"uri": uri(name)}});
+    if let Some(line) = line {
+        physical["region"] = json!({"startLine": line});
+    }
     let result = |level: Level, kind: &str, text: String, field: &str, properties: Value| {
         let level = match level {
             Level::Pass => return None,
@@ -83,7 +89,7 @@ pub(crate) fn claims(
             "level": level,
             "message": {"text": text},
             "locations": [{
-                "physicalLocation": {"artifactLocation": {"uri": uri(name)}},
+                "physicalLocation": physical,
                 "logicalLocations": [{"fullyQualifiedName": field, "kind": "member"}],
             }],
             "properties": properties,

@@ -199,6 +199,14 @@ fn there_is_one_annotation_for_each_claim_that_is_not_verified() {
     }
     assert!(lines[1].contains("a%25"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    // A SARIF log has the same line.
+    let sarif = verify(&project, answer, &["--format", "sarif", "--no-commands"]).json();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    assert_eq!(results.len(), 3, "{sarif:#}");
+    for result in results {
+        let place = &result["locations"][0]["physicalLocation"];
+        assert_eq!(place["region"], serde_json::json!({"startLine": 3}), "{result:#}");
+    }
     // Standard input is no file.
     let mut arguments = BASE.to_vec();
     arguments[1] = "-";
