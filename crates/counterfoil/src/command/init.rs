@@ -187,7 +187,7 @@ fn undo(args: &InitArgs, root: &Path, record: &InitRecord, recorded: Option<&str
             .map(|file| (file.path.as_str(), Some(file.before.as_str()), file.after.as_deref())),
     )?;
     for file in files.clone().filter(is_generated) {
-        output::write_stdout(&setup::removed_file(&file.path))?;
+        output::write_stdout(&setup::removed_file(&file.path, args.yes))?;
     }
     if files.clone().next().is_some()
         && !confirm(

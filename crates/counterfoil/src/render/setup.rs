@@ -30,9 +30,10 @@ pub(crate) fn generated_file(file: &str, text: &str) -> String {
     format!("new file {file}: the JSON Schema for editors ({} lines)\n", text.lines().count())
 }
 
-/// Such a file that is removed.
-pub(crate) fn removed_file(file: &str) -> String {
-    format!("removed file {file}\n")
+/// Such a file that is removed, or that would be if the user agrees.
+pub(crate) fn removed_file(file: &str, is_agreed: bool) -> String {
+    let verb = if is_agreed { "removed" } else { "would remove" };
+    format!("{verb} file {file}\n")
 }
 
 /// The change to a file as a unified diff.

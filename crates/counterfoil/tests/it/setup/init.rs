@@ -348,6 +348,7 @@ fn undo_asks_too() {
     let shown = project.snapshot(&mut init(&project, &["--undo"]));
     assert!(
         shown.starts_with("exit 1\n")
+            && shown.contains("\nwould remove file schemas/counterfoil-config.schema.json\n")
             && shown.contains("apply the changes with `counterfoil init --undo --yes`"),
         "{shown}"
     );
