@@ -53,12 +53,13 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
             output::write_stderr(&text);
             return Ok(Exit::Success);
         }
-        let mut files = report::run::files(&engine.report(&run)?);
-        files.names.extend(lost.iter().cloned());
-        let mut text = render::nothing_to_undo(&repo, &files);
+        let files = report::run::files(&engine.report(&run)?);
+        let mut paths = files.paths();
+        paths.extend(lost.iter().cloned());
+        let mut text = render::nothing_to_undo(&repo, &paths, files.more);
         text.extend(note_of_lost(&lost));
         output::write_stderr(&text);
-        return Ok(files.names.is_empty().into());
+        return Ok(paths.is_empty().into());
     }
     // Only now the journal is written: it records that the run was undone.
     let mut undone = state_folder::open(&state)?.undo(&run, workspace, &repo, person::current())?;

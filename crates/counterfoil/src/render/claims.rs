@@ -3,6 +3,7 @@
 use super::lines;
 use super::text::{abbreviate, one_line};
 use crate::gate::{GatedClaims, GatedWork, Level, NotMade, UnexaminedFile};
+use crate::report::run::RunFiles;
 use counterfoil_contract::claim::{ClaimReport, Evidence, Verdict};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{escape_control, pluralize};
@@ -153,26 +154,27 @@ fn reply_notes(reply: &Reply) -> Vec<String> {
 }
 
 pub(super) fn files_changed(changed: &ChangedFiles) -> String {
-    let renamed_paths: BTreeSet<&String> =
-        changed.renamed.iter().flat_map(|(from, to)| [from, to]).collect();
-    let others = || changed.added.iter().chain(&changed.modified).chain(&changed.deleted);
-    let listed = others().collect::<BTreeSet<_>>().union(&renamed_paths).count() as u64;
-    // A renamed file may also be among the deleted and added ones; it is listed once.
-    let unrenamed =
-        others().filter(|path| !renamed_paths.contains(path)).map(|path| escape_control(path));
-    let renamed = changed
+    let files = RunFiles::of([changed]);
+    format!("files changed: {}{}", files.total, names(&files))
+}
+
+/// The names of some files in parentheses after their number, the renamed ones with both names.
+/// Nothing if none is known.
+pub(super) fn names(files: &RunFiles) -> String {
+    let kept = files.kept.iter().map(|path| escape_control(path));
+    let renamed = files
         .renamed
         .iter()
         .map(|(from, to)| format!("{} to {}", escape_control(from), escape_control(to)));
-    let mut names: Vec<String> = unrenamed.chain(renamed).take(MAX_LISTED + 1).collect();
-    if names.len() > MAX_LISTED || (listed < changed.total && !names.is_empty()) {
+    let mut names: Vec<String> = kept.chain(renamed).take(MAX_LISTED + 1).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    if names.len() > MAX_LISTED || files.more {
         names.truncate(MAX_LISTED);
         names.push("…".to_owned());
     }
-    if names.is_empty() {
-        return format!("files changed: {}", changed.total);
-    }
-    format!("files changed: {} ({})", changed.total, names.join(", "))
+    format!(" ({})", names.join(", "))
 }
 
 /// The claims of a run by attempt, in the order they were verified, and their totals.

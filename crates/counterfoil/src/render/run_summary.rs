@@ -6,7 +6,7 @@ use crate::cli::StateLocation;
 use crate::hint::budget_flag;
 use crate::report::run::{self, RunFiles};
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_contract::text::{escape_control, join_limited, pluralize};
+use counterfoil_contract::text::{join_limited, pluralize};
 use counterfoil_engine::event_text::attempt_title;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::lists;
@@ -19,8 +19,8 @@ use std::path::Path;
 pub(crate) const PROGRAM: &str = "counterfoil";
 /// The number of problems that are repeated at the end.
 const MAX_TROUBLE: usize = 10;
-/// The number of files that are named at the end.
-const MAX_FILES: usize = 5;
+/// The number of undone steps that are named at the end.
+const MAX_STEPS: usize = 5;
 /// The number of choices for which the full answer command is printed.
 const MAX_ANSWER_COMMANDS: usize = 4;
 
@@ -65,7 +65,7 @@ impl Ending<'_> {
             text += &lines::lines("", &claims::totals(totals), *style);
         }
         let files = run::files(report);
-        if !files.names.is_empty() {
+        if files.total > 0 {
             text += &lines::lines("", &files_line(&files), *style);
         }
         text += &lines::lines("", &figures(report), *style);
@@ -182,11 +182,8 @@ fn trouble_lines(trouble: &[Trouble<'_>], failed: Option<(&Attempt, String)>) ->
 }
 
 fn files_line(files: &RunFiles) -> String {
-    let shown: Vec<String> =
-        files.names.iter().take(MAX_FILES).map(|name| escape_control(name)).collect();
-    let more = if files.more || files.names.len() > MAX_FILES { ", …" } else { "" };
-    let count = if files.more { "more than " } else { "" };
-    format!("files: {count}{} changed ({}{more})", files.names.len(), shown.join(", "))
+    let count = if files.is_uncounted { "more than " } else { "" };
+    format!("files: {count}{} changed{}", files.total, claims::names(files))
 }
 
 /// The outcome as people read it: what can be resumed was interrupted rather than cancelled.
@@ -250,7 +247,7 @@ fn undoings(report: &RunReport) -> String {
             "undone by {} at {}: {files} of {}",
             one_line(&undone.by),
             timestamp(undone.at),
-            one_line(&join_limited(&undone.steps, MAX_FILES))
+            one_line(&join_limited(&undone.steps, MAX_STEPS))
         );
     }
     text

@@ -1,7 +1,6 @@
 //! The result of `counterfoil undo`.
 
 use super::text::{one_line, shell_quote};
-use crate::report::run::RunFiles;
 use counterfoil_contract::text::{display_path, escape_control, pluralize};
 use counterfoil_workspace::workspaces::Undone;
 use std::collections::BTreeSet;
@@ -11,10 +10,11 @@ use std::path::Path;
 /// The number of conflicting files that are listed.
 const MAX_FILES: usize = 10;
 
-/// Why there is nothing to undo, and what to do about files that the run changed all the same.
-pub(crate) fn nothing_to_undo(repo: &Path, files: &RunFiles) -> String {
+/// Why there is nothing to undo, and what to do about files that the run changed all the same: these
+/// and, with `more`, others.
+pub(crate) fn nothing_to_undo(repo: &Path, files: &BTreeSet<String>, more: bool) -> String {
     let shown = display_path(repo);
-    if files.names.is_empty() {
+    if files.is_empty() {
         return format!("nothing to undo in {shown}: the run changed no files\n");
     }
     let mut text = format!(
@@ -22,10 +22,10 @@ pub(crate) fn nothing_to_undo(repo: &Path, files: &RunFiles) -> String {
          when an agent ends that worked in the folder alone, if they are not too large, and when a worktree \
          is merged; `counterfoil clean` removes the records of old runs.\nThese files changed during the run:\n"
     );
-    for name in files.names.iter().take(MAX_FILES) {
+    for name in files.iter().take(MAX_FILES) {
         let _ = writeln!(text, "  {}", escape_control(name));
     }
-    if files.more || files.names.len() > MAX_FILES {
+    if more || files.len() > MAX_FILES {
         text.push_str("  …\n");
     }
     let _ = writeln!(

@@ -139,9 +139,9 @@ fn a_few_changed_files_are_listed() {
         ),
         (changed(&["a"], &[], 900), "files changed: 900 (a, …)"),
         (changed(&[], &[], 3), "files changed: 3"),
-        (changed(&["x"], &[("old", "new")], 3), "files changed: 3 (x, old to new)"),
+        (changed(&["x"], &[("old", "new")], 2), "files changed: 2 (x, old to new)"),
         // A file that is both added and renamed is listed once.
-        (changed(&["new"], &[("old", "new")], 2), "files changed: 2 (old to new)"),
+        (changed(&["new"], &[("old", "new")], 1), "files changed: 1 (old to new)"),
         (changed(&["a\u{1b}[2J\nb"], &[], 1), r"files changed: 1 (a\u{1b}[2J\nb)"),
     ] {
         assert_eq!(files_changed(&changes), line);

@@ -76,6 +76,30 @@ fn the_story_says_what_changed_and_what_does_not_hold() {
 }
 
 #[test]
+fn a_renamed_file_is_one_below_its_step_and_at_the_end() {
+    let mut ended = attempt_ended("implement", 1, AttemptOutcome::Accepted, vec![], &[]);
+    if let Event::AttemptEnded(ended) = &mut ended
+        && let Some(changed) = &mut ended.changed
+    {
+        changed.renamed = vec![("test_calc.py".to_owned(), "sub/test_calc.py".to_owned())];
+        changed.total = 1;
+    }
+    let events = vec![
+        run_started(RUN, "nightly", "command:/opt/bin/agent -p", Some("large")),
+        frame_opened("implement"),
+        attempt_started("implement", 1),
+        ended,
+        run_ended(Outcome::Done, None),
+    ];
+    let project = TestProject::new(PROGRAM);
+    write_runs(&project, [(RUN.to_owned(), RUN_START, events)]);
+    let shown = project.run(&["show", "last", "--timeline"]).stdout;
+    let names = "(test_calc.py to sub/test_calc.py)";
+    assert!(shown.contains(&format!("files changed: 1 {names}\n")), "{shown}");
+    assert!(shown.contains(&format!("\nfiles: 1 changed {names}\n")), "{shown}");
+}
+
+#[test]
 fn a_claim_that_fails_a_run_is_explained_once_below_its_step_and_once_at_the_end() {
     let why = "claimed 2 files, 1 of them did not change: src/b.rs";
     let wrong = || vec![files_claim(&["src/a.rs", "src/b.rs"], &["src/a.rs"], why)];
