@@ -21,7 +21,7 @@ mod serve;
 mod setup;
 
 pub(crate) use check::{AttemptArgs, CheckArgs};
-pub(crate) use claims::{ClaimsArgs, ClaimsCommand, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
+pub(crate) use claims::{ClaimsArgs, StatsArgs, StatsFormat, UndoArgs, VerifyArgs};
 pub(crate) use contained::ContainedArgs;
 pub(crate) use contracts::{ContractArgs, ContractCommand, ShowFormat};
 pub(crate) use help::command;
@@ -187,7 +187,7 @@ impl Command {
                 &args.location.repo
             }
             Self::Receipt(ReceiptArgs { write, .. }) => &write.location.repo,
-            Self::Claims(ClaimsArgs { command: ClaimsCommand::Stats(args) }) => &args.location.repo,
+            Self::Claims(args) => &args.stats().location.repo,
             Self::Verify(args) => &args.repo,
             Self::Mcp(args) => &args.location.repo,
             Self::Init(args) => &args.repo,

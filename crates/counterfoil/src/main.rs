@@ -69,7 +69,7 @@ fn main() -> std::process::ExitCode {
         Command::Export(args) => command::export::run(&args),
         Command::Receipt(args) => command::receipt::run(&args),
         Command::Replay(args) => command::replay::run(&args),
-        Command::Claims(args) => command::claims::run(&args.command),
+        Command::Claims(args) => command::claims::run(args.stats()),
         Command::Verify(args) => command::verify::run(&args),
         Command::Mcp(args) => command::mcp::run(&args),
         Command::Explain(args) => command::explain::run(&args),

@@ -9,13 +9,27 @@ use jiff::tz::TimeZone;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ClaimsArgs {
     #[command(subcommand)]
-    pub(crate) command: ClaimsCommand,
+    command: Option<ClaimsCommand>,
+
+    #[command(flatten)]
+    stats: StatsArgs,
+}
+
+impl ClaimsArgs {
+    /// The arguments of `claims stats`, which `claims` alone stands for.
+    pub(crate) fn stats(&self) -> &StatsArgs {
+        match &self.command {
+            Some(ClaimsCommand::Stats(args)) => args,
+            None => &self.stats,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum ClaimsCommand {
+enum ClaimsCommand {
     /// Show violation and refutation rates by contract, field and agent
     Stats(StatsArgs),
 }

@@ -1,6 +1,6 @@
 //! The command `counterfoil claims`.
 
-use crate::cli::{ClaimsCommand, StatsArgs, StatsFormat};
+use crate::cli::{StatsArgs, StatsFormat};
 use crate::exit::Exit;
 use crate::{output, render, state_folder};
 use anyhow::Result;
@@ -10,13 +10,7 @@ use counterfoil_engine::ledger::{Dimension, Ledger, Stats, Tally};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-pub(crate) fn run(command: &ClaimsCommand) -> Result<Exit> {
-    match command {
-        ClaimsCommand::Stats(args) => stats(args),
-    }
-}
-
-fn stats(args: &StatsArgs) -> Result<Exit> {
+pub(crate) fn run(args: &StatsArgs) -> Result<Exit> {
     let state = state_folder::of(&args.location)?;
     let by: Vec<Dimension> = args.by.iter().copied().map(Into::into).collect();
     let (tally, if_empty) = count_claims(&state, args, &by)?;

@@ -82,6 +82,17 @@ fn the_tables_say_who_to_trust_with_what() {
 }
 
 #[test]
+fn claims_alone_shows_the_statistics() {
+    let project = four_days();
+    for arguments in [&[] as &[&str], &["--by", "player,model"], &["--format", "json"]] {
+        let alone = project.run(&[&["claims"][..], arguments].concat());
+        alone.expect(0, &[]);
+        let stats = project.run(&[&["claims", "stats"][..], arguments].concat());
+        assert_eq!(alone.stdout, stats.stdout, "{arguments:?}");
+    }
+}
+
+#[test]
 fn no_name_is_broken_at_a_terminal_of_80_columns() {
     let project = four_days();
     let mut command = project.command::<&str>(&[]);
