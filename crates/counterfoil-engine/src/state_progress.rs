@@ -1,8 +1,11 @@
 //! What a run did in each state of its workflow, for diagrams of a run.
 
+use crate::event_text::step_failure;
 use counterfoil_contract::claim::Verdict;
 use counterfoil_flow::graph::MarkStatus;
-use counterfoil_flow::{AttemptOutcome, End, Event, ItemStatus, Phase, RunState};
+use counterfoil_flow::{
+    AttemptOutcome, BuiltinStep, End, Ended, Event, ItemStatus, Phase, RunState,
+};
 use std::collections::BTreeMap;
 
 /// A state by the name of its machine, which is empty for the main one, and its own.
@@ -27,8 +30,34 @@ pub(crate) struct StateProgressBuilder {
     /// The state in which each frame is.
     frames: BTreeMap<String, StateKey>,
     /// The state of each attempt that runs.
-    attempts: BTreeMap<String, StateKey>,
+    attempts: BTreeMap<String, OpenAttempt>,
     states: BTreeMap<StateKey, StateProgress>,
+}
+
+/// An attempt that runs.
+#[derive(Clone, Debug)]
+struct OpenAttempt {
+    state: StateKey,
+    agent: Option<String>,
+    builtin: Option<BuiltinStep>,
+}
+
+impl OpenAttempt {
+    /// How it went. A command, a commit or checks that failed are accepted, because the workflow decides
+    /// what follows; they are no success.
+    fn status(&self, ended: &Ended) -> MarkStatus {
+        let (agent, builtin) = (self.agent.as_deref(), self.builtin.as_ref());
+        let has_failed = ended.outcome != AttemptOutcome::Accepted
+            || step_failure(agent, builtin, ended.value.as_ref(), &ended.checks).is_some();
+        let is_refuted = ended.claims.iter().any(|claim| claim.verdict == Verdict::Refuted);
+        if has_failed {
+            MarkStatus::Failed
+        } else if is_refuted {
+            MarkStatus::Refuted
+        } else {
+            MarkStatus::Done
+        }
+    }
 }
 
 impl StateProgressBuilder {
@@ -57,22 +86,22 @@ impl StateProgressBuilder {
                 entered.status = None;
                 entered.items = None;
             }
-            Event::AttemptStarted { attempt, frame, .. } => {
+            Event::AttemptStarted { attempt, frame, agent, builtin, .. } => {
                 if let Some(key) = self.frames.get(frame) {
-                    self.attempts.insert(attempt.clone(), key.clone());
+                    let open = OpenAttempt {
+                        state: key.clone(),
+                        agent: agent.clone(),
+                        builtin: builtin.clone(),
+                    };
+                    self.attempts.insert(attempt.clone(), open);
                     let state = self.states.entry(key.clone()).or_default();
                     state.last_attempt = Some(attempt.clone());
                 }
             }
             Event::AttemptEnded(ended) => {
-                let Some(key) = self.attempts.remove(&ended.attempt) else { return };
-                let is_refuted = ended.claims.iter().any(|claim| claim.verdict == Verdict::Refuted);
-                let status = match ended.outcome {
-                    AttemptOutcome::Accepted if is_refuted => MarkStatus::Refuted,
-                    AttemptOutcome::Accepted => MarkStatus::Done,
-                    _ => MarkStatus::Failed,
-                };
-                self.states.entry(key).or_default().status = Some(status);
+                let Some(open) = self.attempts.remove(&ended.attempt) else { return };
+                let status = open.status(ended);
+                self.states.entry(open.state).or_default().status = Some(status);
             }
             Event::AttemptLost { attempt, .. } => drop(self.attempts.remove(attempt)),
             _ => {}
@@ -109,5 +138,69 @@ impl StateProgressBuilder {
             }
         }
         states
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use counterfoil_flow::{CheckReport, CheckStatus};
+    use serde_json::{Map, json};
+
+    /// What is said of the state `work` after its only attempt.
+    fn status(agent: Option<&str>, builtin: Option<BuiltinStep>, ended: Ended) -> MarkStatus {
+        let mut builder = StateProgressBuilder::default();
+        builder.on_event(&Event::FrameOpened {
+            frame: String::new(),
+            parent: None,
+            machine: String::new(),
+            item: None,
+            state: "work".to_owned(),
+            inputs: Map::new(),
+            variables: Map::new(),
+            counts: BTreeMap::new(),
+            iteration: None,
+        });
+        builder.on_event(&Event::AttemptStarted {
+            attempt: "work#1".to_owned(),
+            frame: String::new(),
+            path: vec!["work".to_owned()],
+            agent: agent.map(str::to_owned),
+            n: 1,
+            contract: None,
+            builtin,
+        });
+        builder.on_event(&Event::AttemptEnded(Box::new(ended)));
+        let states = builder.states;
+        states[&(String::new(), "work".to_owned())].status.unwrap()
+    }
+
+    fn ended(value: serde_json::Value) -> Ended {
+        let mut ended = Ended::new("work#1", AttemptOutcome::Accepted);
+        ended.value = Some(value);
+        ended
+    }
+
+    fn checked(status: CheckStatus) -> Ended {
+        let mut ended = Ended::new("work#1", AttemptOutcome::Accepted);
+        ended.checks.insert("test".to_owned(), CheckReport { status, ..CheckReport::default() });
+        ended
+    }
+
+    #[test]
+    fn a_step_that_failed_is_not_done_although_it_is_accepted() {
+        use MarkStatus::{Done, Failed};
+        let command = |code: i64| ended(json!({"ok": code == 0, "exit_code": code, "output": ""}));
+        assert_eq!(status(None, None, command(0)), Done);
+        assert_eq!(status(None, None, command(1)), Failed);
+        assert_eq!(status(Some("coder"), None, command(1)), Done, "the words of an agent");
+        let commit = || Some(BuiltinStep::Commit("Fix it".to_owned()));
+        assert_eq!(status(None, commit(), ended(json!({"ok": true}))), Done);
+        assert_eq!(status(None, commit(), ended(json!({"ok": false}))), Failed);
+        let checks = || Some(BuiltinStep::Checks(vec!["test".to_owned()]));
+        assert_eq!(status(None, checks(), checked(CheckStatus::Passed)), Done);
+        assert_eq!(status(None, checks(), checked(CheckStatus::Failed)), Failed);
+        let late = Ended::new("work#1", AttemptOutcome::Timeout);
+        assert_eq!(status(Some("coder"), None, late), Failed);
     }
 }
