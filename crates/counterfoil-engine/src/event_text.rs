@@ -4,6 +4,7 @@
 mod blocks;
 mod checks;
 mod claims;
+mod evidence;
 mod failure;
 mod parts;
 mod pieces;
@@ -11,6 +12,7 @@ mod quiet;
 
 pub use blocks::{EventInWords, EventsInWords};
 pub use claims::doubted;
+pub use evidence::evidence;
 pub(crate) use failure::step_failure;
 pub(crate) use parts::decided_by;
 pub use parts::{attempt_title, guard_values};

@@ -9,6 +9,7 @@ use crate::problem::Problem;
 use crate::site::Site;
 use askama::Template;
 use counterfoil_contract::claim::Verdict;
+use counterfoil_engine::event_text::evidence;
 use counterfoil_engine::ledger::{ClaimFigures, CountedRun, Entry, Key};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ use std::sync::Arc;
 const MAX_FIELDS: usize = 500;
 /// The most entries of one run. Its page has all.
 const MAX_OF_RUN: usize = 20;
+/// The most pieces of evidence of a claim. The page of its attempt has all.
+const MAX_EVIDENCE: usize = 3;
 
 /// The query of the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -92,6 +95,8 @@ struct ClaimRow {
     claimed: String,
     observed: String,
     reason: String,
+    /// The evidence, if the claim is refuted.
+    evidence: Vec<String>,
     at: Moment,
     /// The claims of the run that are not shown.
     more: usize,
@@ -262,6 +267,8 @@ fn claim_row(run: &RunFigures, entry: &Entry) -> ClaimRow {
         serde_json::Value::String(text) => format::cell(text),
         value => format::cell(&value.to_string()),
     };
+    let is_refuted = entry.claim.verdict == Verdict::Refuted;
+    let pieces = evidence(&entry.claim, &entry.since).into_iter().filter(|_| is_refuted);
     ClaimRow {
         address: format!("{run_address}/attempts/{}#claims", format::encode(&id)),
         title: format::cell(&id),
@@ -276,6 +283,7 @@ fn claim_row(run: &RunFigures, entry: &Entry) -> ClaimRow {
         claimed: shown(&entry.claim.claimed),
         observed: shown(&entry.claim.observed),
         reason: format::cell(&entry.claim.reason),
+        evidence: pieces.take(MAX_EVIDENCE).map(|(_, line)| format::text(&line)).collect(),
         at: Moment::new(entry.at),
         more: 0,
         run_address,

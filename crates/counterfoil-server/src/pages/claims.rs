@@ -6,7 +6,8 @@ use crate::format::{self, Mark};
 use crate::problem::Problem;
 use crate::site::Site;
 use askama::Template;
-use counterfoil_contract::claim::{Evidence, Verdict};
+use counterfoil_contract::claim::Verdict;
+use counterfoil_engine::event_text::evidence;
 use counterfoil_engine::ledger::{Entry, totals};
 use serde::Deserialize;
 use std::sync::{Arc, PoisonError};
@@ -38,8 +39,14 @@ pub(super) struct Claim {
     pub(super) reason: String,
     pub(super) since: String,
     pub(super) policy: String,
-    pub(super) evidence: Vec<Evidence>,
+    pub(super) evidence: Vec<Piece>,
     pub(super) is_old: bool,
+}
+
+/// A piece of evidence.
+pub(super) struct Piece {
+    pub(super) kind: String,
+    pub(super) text: String,
 }
 
 /// The claims of a run or of an attempt.
@@ -80,7 +87,8 @@ fn contains(entry: &Entry, text: &str) -> bool {
     let values = [claim.claimed.to_string(), claim.observed.to_string()];
     let texts = [&claim.claim, &claim.reason, &entry.since].into_iter();
     let texts = texts.chain(&entry.path).chain(&entry.agent).chain(&values);
-    let evidence = claim.evidence.iter().map(|evidence| &evidence.text);
+    let evidence = evidence(claim, &entry.since);
+    let evidence = evidence.iter().map(|(_, line)| line);
     text.is_empty() || texts.chain(evidence).any(|part| part.to_lowercase().contains(&text))
 }
 
@@ -154,14 +162,9 @@ fn claim(run: &str, entry: &Entry) -> Claim {
         reason: format::text(&claim.reason),
         since: format::text(&entry.since),
         policy: format!("{:?}", claim.policy).to_lowercase(),
-        evidence: claim
-            .evidence
-            .iter()
-            .map(|evidence| Evidence {
-                kind: format::cell(&evidence.kind),
-                text: format::text(&evidence.text),
-                ..evidence.clone()
-            })
+        evidence: evidence(claim, &entry.since)
+            .into_iter()
+            .map(|(kind, line)| Piece { kind: format::cell(kind), text: format::text(&line) })
             .collect(),
         is_old: entry.superseded,
     }

@@ -4,10 +4,10 @@ use super::lines;
 use super::text::{abbreviate, one_line};
 use crate::gate::{GatedClaims, GatedWork, Level, NotMade, UnexaminedFile};
 use crate::report::run::RunFiles;
-use counterfoil_contract::claim::{ClaimReport, Evidence, Verdict};
+use counterfoil_contract::claim::{ClaimReport, Verdict};
 use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{escape_control, pluralize};
-use counterfoil_engine::event_text::{attempt_title, doubted};
+use counterfoil_engine::event_text::{self, attempt_title, doubted};
 use counterfoil_engine::ledger::{self, Entry, Totals};
 use counterfoil_flow::{ChangedFiles, Ended, Reply};
 use serde_json::Value;
@@ -366,34 +366,8 @@ fn claim_lines(claim: &ClaimReport, status: ClaimStatus<'_>, style: Style) -> St
 pub(crate) fn evidence(claim: &ClaimReport, since: &str) -> Vec<String> {
     let mut lines: Vec<String> = [since, &claim.reason].map(one_line).into_iter().collect();
     lines.retain(|line| !line.is_empty());
-    for evidence in &claim.evidence {
-        let line = evidence_line(evidence);
-        if !line.is_empty() && !lines.contains(&line) {
-            lines.push(line);
-        }
-    }
+    lines.extend(event_text::evidence(claim, since).into_iter().map(|(_, line)| line));
     lines
-}
-
-fn evidence_line(evidence: &Evidence) -> String {
-    let mut line = evidence.text.clone();
-    if let Some(code) = evidence.exit_code
-        && !line.contains("exit")
-    {
-        let _ = write!(line, " (exit code {code})");
-    }
-    // The last line of a failed command usually says why it failed.
-    let failed = evidence.exit_code.is_some_and(|code| code != 0);
-    let last =
-        evidence.output.lines().rev().find(|line| !line.trim().is_empty()).filter(|_| failed);
-    if let Some(last) = last {
-        let _ = write!(line, ": {}", last.trim());
-    }
-    let line = one_line(line.trim());
-    match &evidence.sha256 {
-        Some(hash) => format!("{line} [sha256 {}]", one_line(hash)),
-        None => line,
-    }
 }
 
 /// A claimed or observed value, for people.
