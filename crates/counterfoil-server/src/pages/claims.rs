@@ -109,11 +109,11 @@ pub(super) fn list<'e>(run: &str, entries: impl IntoIterator<Item = &'e Entry>) 
     }
 }
 
-/// The claims of a run that count, the first `max` of them in the order of [`list`], and the number of
-/// the others. Their ids are theirs on a page with several runs.
+/// The claims of a run that its totals count, the first `max` of them in the order of [`list`], and the
+/// number of the others. Their ids are theirs on a page with several runs.
 pub(super) fn beside(run: &str, entries: &[Entry], max: usize) -> (Vec<Claim>, usize) {
-    let current = entries.iter().filter(|entry| !entry.superseded);
-    let mut claims = list(run, current).claims;
+    let counted = entries.iter().filter(|entry| !entry.superseded || entry.corrected);
+    let mut claims = list(run, counted).claims;
     let more = claims.len().saturating_sub(max);
     claims.truncate(max);
     for claim in &mut claims {

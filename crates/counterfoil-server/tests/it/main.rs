@@ -7,6 +7,7 @@ mod runs;
 mod site;
 
 mod bodies;
+mod claims;
 mod damage;
 mod diffs;
 mod event_pages;
