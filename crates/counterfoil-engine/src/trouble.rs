@@ -27,6 +27,20 @@ impl Attempt {
         self.claims.iter().filter(|claim| claim.verdict == Verdict::Refuted)
     }
 
+    /// How many of its claims are refuted: those of its last reply, and those of earlier replies that
+    /// still stand, such as after a repair without a result. The entries are those of the run.
+    pub fn refuted_among(&self, entries: &[Entry]) -> usize {
+        let last: BTreeSet<_> = self.refuted().map(ClaimReport::id).collect();
+        let stands = |entry: &&Entry| {
+            entry.n == self.n
+                && entry.path == self.path
+                && !entry.superseded
+                && entry.standing == Verdict::Refuted
+                && !last.contains(&entry.claim.id())
+        };
+        self.refuted().count() + entries.iter().filter(stands).count()
+    }
+
     /// Whether something went wrong in it: it ended without a result that counts, its result is a
     /// failure, a claim of it is refuted, or it had to be repaired. This is so if and only if one of
     /// its events in words is trouble.
@@ -300,6 +314,26 @@ mod tests {
         assert!(!attempt.is_repaired(), "it is at work");
         let (attempt, _) = told(&[started(Some("coder"), None), end(ended(Accepted, Vec::new()))]);
         assert!(!attempt.is_repaired(), "there was nothing to repair");
+    }
+
+    #[test]
+    fn refuted_claims_stand_if_a_repair_gives_no_result() {
+        use AttemptOutcome::{Accepted, Claim, Contract};
+        use Verdict::{Refuted, Verified};
+        let two = || vec![claim("tests", Refuted), claim("files", Refuted)];
+        for (outcome, left, count) in [
+            (Contract, Vec::new(), 2),
+            (Claim, two(), 2),
+            (Accepted, vec![claim("tests", Refuted)], 1),
+            (Accepted, vec![claim("tests", Verified)], 0),
+        ] {
+            let mut report = RunReportBuilder::default();
+            for event in [started(Some("coder"), None), repair(two()), end(ended(outcome, left))] {
+                report.on_event(&event, 0);
+            }
+            let (attempt, entries) = (&report.attempts()[0], report.claims());
+            assert_eq!(attempt.refuted_among(&entries), count, "{entries:?}");
+        }
     }
 
     #[test]

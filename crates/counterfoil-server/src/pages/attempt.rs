@@ -14,6 +14,7 @@ use crate::format::{self, Mark};
 use crate::problem::Problem;
 use crate::site::Site;
 use askama::Template;
+use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::{Attempt, RunReport};
 use serde::Deserialize;
 use std::sync::{Arc, PoisonError};
@@ -98,7 +99,7 @@ pub(super) fn render(
         .as_deref()
         .and_then(|name| workflow.as_ref().and_then(|workflow| workflow.contract(name)));
     let sections = vec![
-        Section::new("attempt-head", &head(&place, &report, attempt))?,
+        Section::new("attempt-head", &head(&place, &report, &entries, attempt))?,
         Section::new("attempt-claims", &claims::list(&place.run, own))?,
         Section::new("attempt-calls", &calls::calls(site, &place, &report, attempt))?,
         Section::new(
@@ -112,7 +113,7 @@ pub(super) fn render(
     Ok(Rendered { title, sections })
 }
 
-fn head(place: &RunPlace, report: &RunReport, attempt: &Attempt) -> Head {
+fn head(place: &RunPlace, report: &RunReport, entries: &[Entry], attempt: &Attempt) -> Head {
     let run_address = format!("/runs/{}", format::encode(&place.run));
     let mut all: Vec<&Attempt> = report.attempts.iter().chain(&report.commands).collect();
     all.sort_by_key(|attempt| attempt.started_at);
@@ -136,7 +137,7 @@ fn head(place: &RunPlace, report: &RunReport, attempt: &Attempt) -> Head {
         agent: format::cell(attempt.agent.as_deref().unwrap_or_default()),
         contract: format::cell(attempt.contract.as_deref().unwrap_or_default()),
         mark: attempt_mark(attempt, report),
-        refuted: attempt.refuted().count(),
+        refuted: attempt.refuted_among(entries),
         reason: format::text(&format::attempt_reason(attempt)),
         started: Moment::new(attempt.started_at),
         took: format::duration(u64::try_from(end - attempt.started_at).unwrap_or(0)),

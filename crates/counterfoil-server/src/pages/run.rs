@@ -62,7 +62,7 @@ pub(super) fn render(site: &Arc<Site>, run: &str, query: &Query) -> Result<Rende
             (folder, &task),
         ),
     )?];
-    let timeline = timeline::timeline(&place.run, &report, attempts, query);
+    let timeline = timeline::timeline(&place.run, &report, (attempts, &claims), query);
     sections.push(Section::new("run-timeline", &timeline)?);
     if let Some(workflow) = &workflow {
         sections.push(graph::section(&place, workflow, &view)?);

@@ -140,7 +140,7 @@ fn a_repair_that_came_to_nothing_is_not_shown_as_one() {
         vec![ended("mended", accepted, vec![claim("tests", Verdict::Verified)])],
         vec![runs::attempt(&["twice"]), repair("twice", Vec::new()), repair("twice", Vec::new())],
         vec![ended("twice", accepted, Vec::new())],
-        vec![runs::attempt(&["failed"]), repair("failed", Vec::new())],
+        vec![runs::attempt(&["failed"]), repair("failed", refuted())],
         vec![ended("failed", failed, Vec::new())],
         vec![runs::attempt(&["lying"]), repair("lying", refuted())],
         vec![ended("lying", accepted, refuted())],
@@ -160,5 +160,11 @@ fn a_repair_that_came_to_nothing_is_not_shown_as_one() {
         assert!(row.contains(&format!("↺ {said}</span>")), "{name}: {row}");
         let attempt = site.page(&format!("/runs/a/attempts/{name}%231"));
         assert!(attempt.contains(&format!("<dt>Repairs</dt><dd>{said}</dd>")), "{attempt}");
+    }
+    for (name, is_refuted) in [("mended", false), ("failed", true), ("lying", true)] {
+        let row = row(&page, name).unwrap();
+        assert_eq!(row.contains("✗ 1 refuted</span>"), is_refuted, "{name}: {row}");
+        let attempt = site.page(&format!("/runs/a/attempts/{name}%231"));
+        assert_eq!(attempt.contains("✗ 1 refuted</a>"), is_refuted, "{name}: {attempt}");
     }
 }

@@ -5,6 +5,7 @@ use super::now::{Moment, attempt_id, attempt_mark, ended_at, is_at_work};
 use super::{Idle, Query, Show};
 use crate::format::{self, Mark};
 use askama::Template;
+use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::{Attempt, RunReport};
 
 /// The number of attempts on a page.
@@ -61,7 +62,12 @@ struct Row {
 }
 
 /// The attempts of a run, in the order they started.
-pub(super) fn timeline(run: &str, report: &RunReport, all: &[Attempt], query: &Query) -> Timeline {
+pub(super) fn timeline(
+    run: &str,
+    report: &RunReport,
+    (all, claims): (&[Attempt], &[Entry]),
+    query: &Query,
+) -> Timeline {
     let failed = all.iter().filter(|attempt| attempt.is_trouble()).count();
     let only_failed = query.show == Show::Failed;
     let wanted: Vec<&Attempt> =
@@ -93,7 +99,7 @@ pub(super) fn timeline(run: &str, report: &RunReport, all: &[Attempt], query: &Q
     };
     let other_show = if only_failed { Show::All } else { Show::Failed };
     let other_idle = if is_shortened { Idle::Full } else { Idle::Short };
-    let row_of = |attempt: &&Attempt| row(&address, attempt, scale, report);
+    let row_of = |attempt: &&Attempt| row(&address, attempt, scale, (report, claims));
     let rows: Vec<Row> = shown.iter().map(row_of).collect();
     let pages = near(current, count).into_iter();
     let pages = pages.map(|page| (page, link(query.show, query.idle, page), page == current));
@@ -152,13 +158,18 @@ fn reason(attempt: &Attempt, report: &RunReport) -> String {
         .unwrap_or_default()
 }
 
-fn row(run: &str, attempt: &Attempt, scale: &Scale, report: &RunReport) -> Row {
+fn row(
+    run: &str,
+    attempt: &Attempt,
+    scale: &Scale,
+    (report, claims): (&RunReport, &[Entry]),
+) -> Row {
     let (outer, name) = split(&attempt.path);
     let end = ended_at(attempt, report);
     let (left, right) = (scale.at(attempt.started_at), scale.at(end));
     let width = right.saturating_sub(left).max(MIN_BAR);
     let mark = attempt_mark(attempt, report);
-    let refuted = attempt.refuted().count();
+    let refuted = attempt.refuted_among(claims);
     let took = u64::try_from(end - attempt.started_at).unwrap_or(0);
     Row {
         address: format!(
