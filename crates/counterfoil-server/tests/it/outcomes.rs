@@ -168,3 +168,27 @@ fn a_repair_that_came_to_nothing_is_not_shown_as_one() {
         assert_eq!(attempt.contains("✗ 1 refuted</a>"), is_refuted, "{name}: {attempt}");
     }
 }
+
+#[test]
+fn the_output_of_a_command_is_no_reply_that_was_accepted() {
+    let site = Site::start();
+    let [started, end] = command("check", 7);
+    let Event::AttemptEnded(mut ended) = end else { panic!("{end:?}") };
+    ended.reply = Some(runs::reply("transcripts/a/check", "transcripts/a/check.text"));
+    runs::write(&site.state("state"), "transcripts/a/check.text", "2 of 7 fail");
+    let (journal, _run) = run_of(&site, &[started, Event::AttemptEnded(ended)]);
+    let page = site.page("/runs/a/attempts/check%231");
+    let (_, output) = page.split_once("<section id=\"replies\">").unwrap();
+    let output = output.split("</section>").next().unwrap();
+    for part in ["<h2>Output</h2>", "class=\"mark bad\"", "failed", "2 of 7 fail"] {
+        assert!(output.contains(part), "{part}: {output}");
+    }
+    for part in ["accepted", "Reply", "reply</", "asked", "prompt"] {
+        assert!(!output.contains(part), "{part}: {output}");
+    }
+    let mut other = Run::start(&journal, "b");
+    let said = runs::reply("transcripts/a/check", "transcripts/a/check.text");
+    other.add(&[runs::attempt(&["Work"]), runs::replied(&["Work"], said)]);
+    let page = site.page("/runs/b/attempts/Work%231");
+    assert!(page.contains("Reply 1") && page.contains("What the agent was asked"), "{page}");
+}

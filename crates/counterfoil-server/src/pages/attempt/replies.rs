@@ -3,11 +3,11 @@
 use super::Query;
 use crate::excerpt::{self, Excerpt};
 use crate::folders::RunPlace;
-use crate::format;
+use crate::format::{self, Mark};
 use crate::pages::filters;
 use askama::Template;
 use counterfoil_contract::{Contract, Violation};
-use counterfoil_engine::{Attempt, TranscriptReader};
+use counterfoil_engine::{Attempt, TranscriptError, TranscriptReader};
 use counterfoil_flow::Reply;
 
 /// The most violations that are shown at once.
@@ -24,6 +24,12 @@ const MAX_FOUND: usize = 50;
 #[template(path = "attempt-replies.html")]
 pub(super) struct Replies {
     tabs: Vec<Tab>,
+    /// Whether an agent replied. Of any other step it is the output, which nobody asked for.
+    is_agent: bool,
+    /// What a text is called.
+    name: &'static str,
+    /// How a step without an agent went: the text of one that failed is accepted.
+    mark: Mark,
     number: usize,
     address: String,
     status: String,
@@ -82,6 +88,7 @@ pub(super) fn replies(
     let run = format::encode(&place.run);
     let id = format::encode(&super::attempt_id(&attempt.path, attempt.n));
     let address = format!("/runs/{run}/attempts/{id}");
+    let is_agent = attempt.agent.is_some();
     let count = attempt.replies.len();
     let number = if query.reply == 0 { count } else { query.reply.min(count) };
     let tabs = attempt.replies.iter().enumerate().map(|(at, reply)| Tab {
@@ -93,6 +100,9 @@ pub(super) fn replies(
     let api = format!("/api/v1/runs/{run}/attempts/{id}/replies/{number}");
     let mut page = Replies {
         tabs: tabs.collect(),
+        is_agent,
+        name: if is_agent { "reply" } else { "output" },
+        mark: format::attempt(attempt),
         number,
         status: String::new(),
         why: String::new(),
@@ -121,16 +131,8 @@ pub(super) fn replies(
     page.why = format::text(&reply.why);
     page.model = format::cell(reply.model.as_deref().unwrap_or_default());
     let files = TranscriptReader::new(place.engine.journal().folder());
-    match files.prompt(reply) {
-        Ok(prompt) => {
-            let prompt = String::from_utf8_lossy(&prompt);
-            let shown: String = prompt.chars().take(MAX_PROMPT).collect();
-            page.prompt_is_cut = shown.len() < prompt.len();
-            page.prompt = format::text(&shown);
-        }
-        Err(why) => {
-            page.prompt = format!("The prompt cannot be read: {}", format::text(&why.to_string()));
-        }
+    if is_agent {
+        page.fill_prompt(files.prompt(reply));
     }
     match files.reply(reply) {
         Ok(text) => {
@@ -156,6 +158,22 @@ pub(super) fn replies(
 }
 
 impl Replies {
+    /// Adds what the agent was asked.
+    fn fill_prompt(&mut self, prompt: Result<Vec<u8>, TranscriptError>) {
+        match prompt {
+            Ok(prompt) => {
+                let prompt = String::from_utf8_lossy(&prompt);
+                let shown: String = prompt.chars().take(MAX_PROMPT).collect();
+                self.prompt_is_cut = shown.len() < prompt.len();
+                self.prompt = format::text(&shown);
+            }
+            Err(why) => {
+                let why = format::text(&why.to_string());
+                self.prompt = format!("The prompt cannot be read: {why}");
+            }
+        }
+    }
+
     /// Adds the lines of the reply, and those in which a text was found.
     fn fill_text(&mut self, text: &[u8], query: &Query) {
         self.size = format!("{} bytes", text.len());
