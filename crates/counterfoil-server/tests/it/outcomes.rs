@@ -173,7 +173,7 @@ fn a_repair_that_came_to_nothing_is_not_shown_as_one() {
 fn the_output_of_a_command_is_no_reply_that_was_accepted() {
     let site = Site::start();
     let [started, end] = command("check", 7);
-    let Event::AttemptEnded(mut ended) = end else { panic!("{end:?}") };
+    let Event::AttemptEnded(mut ended) = end else { panic!("no end") };
     ended.reply = Some(runs::reply("transcripts/a/check", "transcripts/a/check.text"));
     runs::write(&site.state("state"), "transcripts/a/check.text", "2 of 7 fail");
     let (journal, _run) = run_of(&site, &[started, Event::AttemptEnded(ended)]);
