@@ -66,7 +66,7 @@ contract: scene/changes
 version: 1
 fields: { files_changed: [path] }
 claims: { files_changed: { kind: files-changed } }
-examples: [{ files_changed: [a.txt] }]
+examples: [{ files_changed: [src/lib.rs] }]
 ";
 
 #[test]
