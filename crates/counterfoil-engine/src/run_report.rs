@@ -158,6 +158,9 @@ pub struct Attempt {
     /// The outcome; none while the attempt runs.
     #[schemars(with = "Option<AttemptOutcome>")]
     pub outcome: Option<String>,
+    /// Whether the process that drove the run ended in the middle of it. Programs know it as cancelled.
+    #[serde(skip)]
+    pub is_lost: bool,
     /// The contract of the result.
     pub contract: Option<String>,
     /// The accepted result.
@@ -326,6 +329,7 @@ impl RunReportBuilder {
                     visit: visit.number,
                     attempt: visit.attempt,
                     outcome: None,
+                    is_lost: false,
                     contract: contract.clone(),
                     value: None,
                     violations: Vec::new(),
@@ -377,7 +381,8 @@ impl RunReportBuilder {
                 self.interrupted.extend(self.taken_up.take());
                 if let Some(attempt) = self.attempt(attempt) {
                     attempt.usage += *usage;
-                    attempt.outcome = Some("cancelled".to_owned());
+                    attempt.outcome = Some(AttemptOutcome::Cancelled.name().to_owned());
+                    attempt.is_lost = true;
                     "its driver process exited".clone_into(&mut attempt.reason);
                     attempt.ended_at = Some(at);
                 }

@@ -4,6 +4,7 @@ use crate::event_text::{doubted, step_failure};
 use crate::ledger::Entry;
 use crate::run_report::{Attempt, RunReport};
 use counterfoil_contract::claim::{ClaimReport, Verdict};
+use counterfoil_flow::AttemptOutcome;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,11 +42,16 @@ impl Attempt {
         self.refuted().count() + entries.iter().filter(stands).count()
     }
 
-    /// Whether something went wrong in it: it ended without a result that counts, its result is a
-    /// failure, a claim of it is refuted, or it had to be repaired. This is so if and only if one of
-    /// its events in words is trouble.
+    /// Whether it was ended because its run was to end. One that was lost was ended by nobody.
+    pub fn is_cancelled(&self) -> bool {
+        self.outcome.as_deref() == Some(AttemptOutcome::Cancelled.name()) && !self.is_lost
+    }
+
+    /// Whether something went wrong in it: it ended by itself without a result that counts, its result
+    /// is a failure, a claim of it is refuted, or it had to be repaired. This is so if and only if one
+    /// of its events in words is trouble.
     pub fn is_trouble(&self) -> bool {
-        let has_failed = self.outcome.is_some() && !self.is_accepted();
+        let has_failed = self.outcome.is_some() && !self.is_accepted() && !self.is_cancelled();
         has_failed
             || self.repairs_asked > 0
             || self.failure().is_some()
@@ -90,7 +96,7 @@ pub struct TroubleReport<'a> {
 
 /// The trouble of a run that nothing corrected, in three groups: failures, refuted claims, and claims
 /// that could not be verified. A failure whose reason is that of the run is left out: the outcome
-/// names it.
+/// names it. So is an attempt that was cancelled, which did not fail.
 pub fn trouble<'a>(report: &'a RunReport, entries: &'a [Entry]) -> Vec<Trouble<'a>> {
     let attempts: Vec<&Attempt> = report.attempts.iter().chain(&report.commands).collect();
     trouble_among(report, &attempts, entries)
@@ -103,7 +109,7 @@ pub fn trouble_among<'a>(
     entries: &'a [Entry],
 ) -> Vec<Trouble<'a>> {
     let mut failed = if outline.outcome == "done" { Vec::new() } else { failed_attempts(attempts) };
-    failed.retain(|attempt| attempt.reason != outline.reason);
+    failed.retain(|attempt| attempt.reason != outline.reason && !attempt.is_cancelled());
     let counted = |verdict: Verdict| {
         entries.iter().filter(move |entry| !entry.superseded && entry.standing == verdict)
     };
@@ -161,9 +167,7 @@ mod tests {
     use crate::journal::StoredEvent;
     use crate::run_report::RunReportBuilder;
     use counterfoil_contract::claim::{ClaimKind, ClaimPolicy};
-    use counterfoil_flow::{
-        AttemptOutcome, BuiltinStep, CheckReport, CheckStatus, Ended, Event, Reply, Usage,
-    };
+    use counterfoil_flow::{BuiltinStep, CheckReport, CheckStatus, Ended, Event, Reply, Usage};
     use serde_json::json;
 
     fn started(agent: Option<&str>, builtin: Option<BuiltinStep>) -> Event {
@@ -215,6 +219,11 @@ mod tests {
         Event::AttemptEnded(Box::new(ended))
     }
 
+    fn lost() -> Event {
+        let attempt = "work#1".to_owned();
+        Event::AttemptLost { attempt, usage: Usage::default(), changed: Vec::new() }
+    }
+
     fn repair(claims: Vec<ClaimReport>) -> Event {
         Event::RepairAsked {
             attempt: "work#1".to_owned(),
@@ -241,7 +250,7 @@ mod tests {
 
     #[test]
     fn an_attempt_is_trouble_if_one_of_its_events_is() {
-        use AttemptOutcome::{Accepted, Claim, Timeout};
+        use AttemptOutcome::{Accepted, Cancelled, Claim, Timeout};
         use Verdict::{Refuted, Unverifiable, Verified};
         let agent = || started(Some("coder"), None);
         let two = || vec![claim("tests", Refuted), claim("files", Refuted)];
@@ -266,6 +275,12 @@ mod tests {
                 "✗ work: 2 claims refuted; refuted: tests, files",
             ),
             (vec![agent(), end(ended(Timeout, Vec::new()))], "✗ work: timeout"),
+            (vec![agent(), end(ended(Cancelled, Vec::new()))], "– work: cancelled"),
+            (
+                vec![agent(), end(ended(Cancelled, vec![claim("tests", Refuted)]))],
+                "✗ work: cancelled; refuted: tests: it exited with 1",
+            ),
+            (vec![agent(), lost()], "✗ work: interrupted: the process that drove the run ended"),
             (
                 vec![agent(), repair(vec![claim("tests", Refuted)])],
                 "↺ work: repair requested: 1 claim refuted; refuted: tests: it exited with 1",

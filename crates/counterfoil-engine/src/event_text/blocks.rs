@@ -6,7 +6,7 @@
 use super::{EventText, beginning, claims::refuted_text, quiet::quiet_text};
 use crate::journal::StoredEvent;
 use counterfoil_contract::text::{escape_control, truncate};
-use counterfoil_flow::{Event, RunState};
+use counterfoil_flow::{AttemptOutcome, Event, Outcome, RunState};
 use std::collections::VecDeque;
 
 /// The events of a block. Blocks begin at the events 1, 101, 201 and so on.
@@ -27,7 +27,8 @@ pub struct EventInWords {
     pub attempt: Option<String>,
     /// The path of the state that it is about; empty if it is about the run.
     pub path: String,
-    /// The mark of the text: `✗` for a failure, `↺` for something that is repeated.
+    /// The mark of the text: `✗` for a failure, `↺` for something that is repeated, `–` for what was
+    /// cancelled.
     pub sign: String,
     /// What happened, on one line.
     pub text: String,
@@ -84,7 +85,9 @@ impl EventsInWords {
         }
         let event: Option<Event> = serde_json::from_slice(&stored.body).ok();
         let text = match &event {
-            Some(event) => with_refuted(self.text_of(event, stored.at), event),
+            Some(event) => {
+                with_refuted(without_failure(self.text_of(event, stored.at), event), event)
+            }
             None => "✗ the event cannot be read".to_owned(),
         };
         let line = escape_control(&text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -122,6 +125,20 @@ impl EventsInWords {
     }
 }
 
+/// The text of an event. What was cancelled did not fail.
+fn without_failure(text: String, event: &Event) -> String {
+    let is_cancelled = match event {
+        Event::AttemptEnded(ended) => ended.outcome == AttemptOutcome::Cancelled,
+        Event::RunEnded { outcome, .. } => *outcome == Outcome::Cancelled,
+        Event::CancelRequested { .. } => true,
+        _ => false,
+    };
+    match text.strip_prefix('✗').filter(|_| is_cancelled) {
+        Some(rest) => format!("–{rest}"),
+        None => text,
+    }
+}
+
 /// The text of an event with the claims that it refutes. An end with such claims is no success.
 fn with_refuted(text: String, event: &Event) -> String {
     let claims = match event {
@@ -130,7 +147,7 @@ fn with_refuted(text: String, event: &Event) -> String {
         _ => return text,
     };
     let Some(refuted) = refuted_text(claims) else { return text };
-    match text.strip_prefix(['✓', '·']) {
+    match text.strip_prefix(['✓', '·', '–']) {
         Some(rest) => format!("✗{rest}; refuted: {refuted}"),
         None => format!("{text}; refuted: {refuted}"),
     }
@@ -151,7 +168,7 @@ fn attempt_of(event: &Event) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use counterfoil_flow::{AttemptOutcome, Ended};
+    use counterfoil_flow::Ended;
 
     fn stored(seq: u64, event: &Event) -> StoredEvent {
         let body = serde_json::to_vec(event).unwrap();
@@ -241,6 +258,28 @@ mod tests {
             ("gate/approve.when#3", "gate/approve"),
         ] {
             assert_eq!(path(&answered(question)), state, "{question}");
+        }
+    }
+
+    #[test]
+    fn what_was_cancelled_did_not_fail() {
+        let ended = |outcome| Event::RunEnded {
+            outcome,
+            cause: None,
+            reason: "cancelled by ada".to_owned(),
+            state: "work".to_owned(),
+            exit: None,
+        };
+        let asked = Event::CancelRequested { by: "ada".to_owned(), from: None };
+        let mut words = EventsInWords::new("a", "demo");
+        for (event, expected, is_trouble) in [
+            (asked, "– cancelled by ada", false),
+            (ended(Outcome::Cancelled), "– the run ended: cancelled: cancelled by ada", false),
+            (ended(Outcome::Failed), "✗ the run ended: failed: cancelled by ada", true),
+        ] {
+            let event = words.on_event(&stored(2, &event));
+            assert_eq!(format!("{} {}", event.sign, event.text), expected);
+            assert_eq!(event.is_trouble(), is_trouble);
         }
     }
 

@@ -16,6 +16,19 @@ fn left(journal: &Journal) -> Run {
     run
 }
 
+/// The same run, which another process took up an hour later.
+fn taken_up(journal: &Journal) -> Run {
+    let mut run = left(journal);
+    let resumed = Resumed { by: "ann".to_owned(), ..Resumed::default() };
+    let lost = |attempt: &str| Event::AttemptLost {
+        attempt: attempt.to_owned(),
+        usage: Usage::default(),
+        changed: Vec::new(),
+    };
+    run.later(HOUR).add(&[Event::RunResumed(Box::new(resumed)), lost("Work#1"), lost("Other#1")]);
+    run
+}
+
 #[test]
 fn an_interrupted_run_is_not_at_work() {
     let site = Site::start();
@@ -50,18 +63,28 @@ fn the_time_of_a_run_at_work_counts_on() {
 fn the_time_until_a_run_is_taken_up_again_is_no_work() {
     let site = Site::start();
     let journal = Journal::open(&site.state("state")).unwrap();
-    let mut run = left(&journal);
-    let resumed = Resumed { by: "ann".to_owned(), ..Resumed::default() };
-    let lost = |attempt: &str| Event::AttemptLost {
-        attempt: attempt.to_owned(),
-        usage: Usage::default(),
-        changed: Vec::new(),
-    };
-    run.later(HOUR).add(&[Event::RunResumed(Box::new(resumed)), lost("Work#1"), lost("Other#1")]);
+    let _run = taken_up(&journal);
     let page = site.page("/runs/a");
     assert!(page.contains("data-label=\"Took\">5 s</td>"), "{page}");
     assert!(page.contains("data-label=\"Took\">0 ms</td>"), "{page}");
     assert!(!page.contains("data-label=\"Took\">1 h"), "{page}");
     let page = site.page("/runs/a/attempts/Work%231");
     assert!(page.contains("<dt>Took</dt><dd>5 s</dd>"), "{page}");
+}
+
+#[test]
+fn what_was_interrupted_stays_so_when_the_run_is_taken_up_again() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let _run = taken_up(&journal);
+    let page = site.page("/runs/a");
+    let marks = page.matches("‖</span> interrupted").count();
+    assert_eq!(marks, 4, "two rows, and two times what went wrong: {page}");
+    assert!(!page.contains("cancelled"), "{page}");
+    assert!(page.contains("Only the 2 with trouble"), "{page}");
+    for target in ["/runs/a/attempts/Work%231", "/health/attempts"] {
+        let page = site.page(target);
+        assert!(page.contains("‖</span> interrupted"), "{target}: {page}");
+        assert!(!page.contains("cancelled") && !page.contains("</span> failed"), "{page}");
+    }
 }

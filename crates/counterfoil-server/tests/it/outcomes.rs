@@ -4,7 +4,7 @@ use crate::runs::{self, Run};
 use crate::site::Site;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Verdict};
 use counterfoil_engine::journal::Journal;
-use counterfoil_flow::{AttemptOutcome, Ended, Event, Reply, Usage};
+use counterfoil_flow::{AttemptOutcome, Ended, Event, Outcome, Reply, Usage};
 use serde_json::json;
 
 /// The first attempt of a command, and its end with an exit code.
@@ -103,6 +103,7 @@ fn the_run_and_its_events_agree_on_trouble() {
         vec![ended("mended", accepted, vec![claim("tests", Verdict::Verified)])],
         vec![runs::attempt(&["late"]), ended("late", AttemptOutcome::Timeout, Vec::new())],
         vec![runs::attempt(&["fine"]), ended("fine", accepted, Vec::new())],
+        vec![runs::attempt(&["stopped"]), ended("stopped", AttemptOutcome::Cancelled, Vec::new())],
     ]
     .concat();
     let (_journal, _run) = run_of(&site, &events);
@@ -115,6 +116,7 @@ fn the_run_and_its_events_agree_on_trouble() {
         ("mended", true),
         ("late", true),
         ("fine", false),
+        ("stopped", false),
     ] {
         assert_eq!(row(&run, name).is_some(), is_trouble, "{name}: {run}");
         let link = format!("href=\"/runs/a/attempts/{name}%231\"");
@@ -128,6 +130,25 @@ fn the_run_and_its_events_agree_on_trouble() {
         assert!(lying.contains(part), "{part}: {lying}");
     }
     assert!(!site.page("/runs/a/attempts/mended%231").contains("2 refuted</a>"));
+}
+
+#[test]
+fn a_run_that_was_cancelled_did_not_fail() {
+    let site = Site::start();
+    let cancelled = ended("Work", AttemptOutcome::Cancelled, Vec::new());
+    let asked = Event::CancelRequested { by: "ann".to_owned(), from: None };
+    let (_journal, run) = run_of(&site, &[runs::attempt(&["Work"]), asked, cancelled]);
+    run.end(Outcome::Cancelled);
+    let page = site.page("/runs/a");
+    let marks = page.matches("–</span> cancelled").count();
+    assert_eq!(marks, 2, "of the run and of its attempt: {page}");
+    for is_missing in ["What went wrong", "with trouble", "✗"] {
+        assert!(!page.contains(is_missing), "{is_missing}: {page}");
+    }
+    let events = site.page("/runs/a/events");
+    assert_eq!(events.matches("–</span>").count(), 3, "{events}");
+    let trouble = site.page("/runs/a/events?show=trouble");
+    assert!(!trouble.contains("cancelled"), "{trouble}");
 }
 
 #[test]

@@ -246,15 +246,18 @@ fn row(run: &RunFigures, attempt: &CountedAttempt, claims: &[Entry]) -> Row {
     refuted.sort_unstable();
     refuted.dedup();
     let refuted: Vec<String> = refuted.into_iter().take(MAX_NAMED).map(format::cell).collect();
-    let outcome =
-        if attempt.is_lost { Some("lost") } else { attempt.outcome.map(AttemptOutcome::name) };
+    let mark = if attempt.is_lost {
+        format::run_outcome("interrupted")
+    } else {
+        format::attempt_outcome(attempt.outcome.map(AttemptOutcome::name))
+    };
     Row {
         address: format!("{run_address}/attempts/{}", format::encode(&id)),
         title: format::cell(&id),
         workflow: format::cell(&run.workflow),
         run: run.run.chars().take(13).collect(),
         agent: format::cell(attempt.key.agent.as_deref().unwrap_or_default()),
-        mark: format::attempt_outcome(outcome),
+        mark,
         violations: attempt.violations,
         replies: attempt.replies,
         codes: format::cell(&codes.join(", ")),

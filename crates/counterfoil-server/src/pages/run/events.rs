@@ -205,6 +205,7 @@ fn mark(sign: &str) -> Mark {
         "✗" => ("bad", "✗", "trouble"),
         "↺" => ("warn", "↺", "again"),
         "✓" => ("good", "✓", "done"),
+        "–" => ("mute", "–", "cancelled"),
         "?" => ("ask", "?", "question"),
         "!" => ("ask", "!", "from outside"),
         "→" => ("mute", "→", "moves on"),

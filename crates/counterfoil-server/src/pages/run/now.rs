@@ -137,7 +137,7 @@ pub(super) fn banner(
     let more_troubles = found.len().saturating_sub(MAX_TROUBLES);
     let troubles = found.iter().take(MAX_TROUBLES).map(|trouble| match trouble {
         Trouble::Failed(attempt) | Trouble::Corrected(attempt) => TroubleLine {
-            mark: format::attempt_outcome(attempt.outcome.as_deref()),
+            mark: attempt_mark(attempt, report),
             title: format::cell(&attempt.path.join(" / ")),
             text: format::cell(&attempt.reason),
             address: attempt_address(&attempt.path, attempt.n),
@@ -285,9 +285,15 @@ pub(crate) fn is_at_work(attempt: &Attempt, report: &RunReport) -> bool {
     attempt.outcome.is_none() && report.outcome == "running"
 }
 
+/// Whether the process of an attempt ended in the middle of it, whether or not another process took
+/// the run up since.
+pub(crate) fn is_interrupted(attempt: &Attempt, report: &RunReport) -> bool {
+    attempt.is_lost || (attempt.outcome.is_none() && !is_at_work(attempt, report))
+}
+
 /// The mark of an attempt of a run.
 pub(crate) fn attempt_mark(attempt: &Attempt, report: &RunReport) -> Mark {
-    if attempt.outcome.is_none() && !is_at_work(attempt, report) {
+    if is_interrupted(attempt, report) {
         return format::run_outcome("interrupted");
     }
     format::attempt(attempt)
@@ -297,11 +303,10 @@ pub(crate) fn attempt_mark(attempt: &Attempt, report: &RunReport) -> Mark {
 /// the last event of that process: nobody worked between that and the event which tells of it.
 pub(crate) fn ended_at(attempt: &Attempt, report: &RunReport) -> i64 {
     let recorded = attempt.ended_at.unwrap_or(report.updated_at);
-    let is_lost = attempt.outcome.as_deref() == Some("cancelled");
     let is_across = |interruption: &&RunInterruption| {
         attempt.started_at <= interruption.after && interruption.taken_up_at <= recorded
     };
-    let interruption = report.interrupted.iter().find(is_across).filter(|_| is_lost);
+    let interruption = report.interrupted.iter().find(is_across).filter(|_| attempt.is_lost);
     interruption.map_or(recorded, |interruption| interruption.after).max(attempt.started_at)
 }
 

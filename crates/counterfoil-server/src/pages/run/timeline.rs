@@ -1,7 +1,7 @@
 //! The attempts of a run on a line of time: who worked when, for how long, what was repaired, and
 //! when nobody worked.
 
-use super::now::{Moment, attempt_id, attempt_mark, ended_at, is_at_work};
+use super::now::{Moment, attempt_id, attempt_mark, ended_at, is_at_work, is_interrupted};
 use super::{Idle, Query, Show};
 use crate::format::{self, Mark};
 use askama::Template;
@@ -145,7 +145,7 @@ fn agent(attempt: &Attempt) -> String {
 
 /// Why an attempt ended as it did, or what its first refuted claim says.
 fn reason(attempt: &Attempt, report: &RunReport) -> String {
-    if attempt.outcome.is_none() && !is_at_work(attempt, report) {
+    if is_interrupted(attempt, report) {
         return "its driver process exited".to_owned();
     }
     let reason = format::attempt_reason(attempt);
