@@ -7,7 +7,7 @@ mod replies;
 pub(crate) use calls::growing;
 
 use super::diff::{self, DiffSection};
-use super::run::now::{Moment, attempt_id, attempt_mark, ended_at};
+use super::run::now::{Moment, attempt_id, attempt_mark, ended_at, is_at_work};
 use super::{Rendered, Section, claims};
 use crate::folders::RunPlace;
 use crate::format::{self, Mark};
@@ -98,16 +98,19 @@ pub(super) fn render(
         .contract
         .as_deref()
         .and_then(|name| workflow.as_ref().and_then(|workflow| workflow.contract(name)));
+    let changes = DiffSection::new(site, &place, &report, attempt, diff::ON_PAGE);
+    let is_at_work = is_at_work(attempt, &report);
+    let contract = contract.map(AsRef::as_ref);
     let sections = vec![
         Section::new("attempt-head", &head(&place, &report, &entries, attempt))?,
         Section::new("attempt-claims", &claims::list(&place.run, own))?,
         Section::new("attempt-calls", &calls::calls(site, &place, &report, attempt))?,
         Section::new(
             "attempt-replies",
-            &replies::replies(&place, attempt, contract.map(AsRef::as_ref), query),
+            &replies::replies(&place, (attempt, is_at_work), contract, query),
         )?,
         Section::new("attempt-result", &outcome(attempt))?,
-        Section::new("attempt-diff", &DiffSection::new(site, &place, attempt, diff::ON_PAGE))?,
+        Section::new("attempt-diff", &changes)?,
     ];
     let title = format!("{} · {}", format::cell(id), format::cell(&report.workflow));
     Ok(Rendered { title, sections })

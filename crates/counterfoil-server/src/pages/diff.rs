@@ -1,7 +1,7 @@
 //! What an attempt changed in the files: a component of the pages that show it, and the part of a page
 //! that is loaded when it is opened.
 
-use super::run::now::attempt_id;
+use super::run::now::{attempt_id, is_at_work};
 use crate::folders::RunPlace;
 use crate::format;
 use crate::problem::Problem;
@@ -10,7 +10,7 @@ use askama::Template;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{Html, IntoResponse, Response};
-use counterfoil_engine::{Attempt, DiffBody, FileDiff, FilesDiff};
+use counterfoil_engine::{Attempt, DiffBody, FileDiff, FilesDiff, RunReport};
 use counterfoil_flow::ChangedFiles;
 use std::sync::{Arc, PoisonError};
 
@@ -36,6 +36,9 @@ pub(super) const ON_PAGE: Bounds =
 /// The bounds beside a question.
 const BESIDE: Bounds = Bounds { files: 20, file_lines: 80, lines: 400, open_lines: 0 };
 
+/// Why nothing is known of what an interrupted attempt changed.
+const INTERRUPTED: &str = "It was interrupted before it was observed what changed.";
+
 /// The section of a page with the files that an attempt changed.
 #[derive(Template)]
 #[template(path = "diff.html")]
@@ -44,8 +47,14 @@ pub(super) struct DiffSection {
 }
 
 impl DiffSection {
-    pub(super) fn new(site: &Site, place: &RunPlace, attempt: &Attempt, bounds: Bounds) -> Self {
-        Self { changed: changed(site, place, attempt, bounds) }
+    pub(super) fn new(
+        site: &Site,
+        place: &RunPlace,
+        report: &RunReport,
+        attempt: &Attempt,
+        bounds: Bounds,
+    ) -> Self {
+        Self { changed: changed(site, place, report, attempt, bounds) }
     }
 }
 
@@ -85,7 +94,13 @@ struct Line {
 }
 
 /// The files that an attempt changed, within bounds.
-fn changed(site: &Site, place: &RunPlace, attempt: &Attempt, bounds: Bounds) -> Changed {
+fn changed(
+    site: &Site,
+    place: &RunPlace,
+    report: &RunReport,
+    attempt: &Attempt,
+    bounds: Bounds,
+) -> Changed {
     let id = attempt_id(&attempt.path, attempt.n);
     let total = attempt.changed.as_ref().map_or(0, |changed| changed.total);
     let without = |note: String| Changed {
@@ -94,8 +109,11 @@ fn changed(site: &Site, place: &RunPlace, attempt: &Attempt, bounds: Bounds) -> 
         names: attempt.changed.as_ref().map(names).unwrap_or_default(),
         ..Changed::default()
     };
-    if attempt.outcome.is_none() {
+    if is_at_work(attempt, report) {
         return without("What it changes is shown when it has ended.".to_owned());
+    }
+    if attempt.outcome.is_none() {
+        return without(INTERRUPTED.to_owned());
     }
     match &*site.diffs.of(place, &id) {
         Err(why) => without(format!("The record cannot be read: {}", format::text(why))),
@@ -107,6 +125,7 @@ fn changed(site: &Site, place: &RunPlace, attempt: &Attempt, bounds: Bounds) -> 
         }
         Ok(None) => without(
             match &attempt.changed {
+                None if attempt.is_lost => INTERRUPTED,
                 None => "It was not observed what changed: there is no snapshot.",
                 Some(changed) if changed.total == 0 => "No files were changed.",
                 Some(_) => {
@@ -217,7 +236,7 @@ pub(crate) async fn diff_fragment(
                 let found = super::find_attempt(&report, &attempt).ok_or_else(|| {
                     Problem::not_found(format!("run {} has no attempt {attempt}", place.run))
                 })?;
-                super::filled(&Fragment { changed: changed(site, &place, found, BESIDE) })
+                super::filled(&Fragment { changed: changed(site, &place, &report, found, BESIDE) })
             })
             .await
         }

@@ -88,3 +88,29 @@ fn what_was_interrupted_stays_so_when_the_run_is_taken_up_again() {
         assert!(!page.contains("cancelled") && !page.contains("</span> failed"), "{page}");
     }
 }
+
+#[test]
+fn nothing_more_is_expected_of_an_interrupted_attempt() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let mut run = left(&journal);
+    let target = "/runs/a/attempts/Work%231";
+    let page = site.page(target);
+    assert!(page.contains("There is no reply yet."), "{page}");
+    assert!(page.contains("What it changes is shown when it has ended."), "{page}");
+    let is_over = |page: &str| {
+        page.contains("There is no reply.")
+            && page.contains("It was interrupted before it was observed what changed.")
+    };
+    let lost = Event::AttemptLost {
+        attempt: "Work#1".to_owned(),
+        usage: Usage::default(),
+        changed: vec![],
+    };
+    run.add(&[lost]);
+    let page = site.page(target);
+    assert!(is_over(&page), "{page}");
+    run.rest();
+    let page = site.page("/runs/a/attempts/Other%231");
+    assert!(is_over(&page), "{page}");
+}

@@ -6,6 +6,7 @@ use crate::folders::RunPlace;
 use crate::format::{self, Mark};
 use crate::pages::filters;
 use askama::Template;
+use counterfoil_contract::text::pluralize;
 use counterfoil_contract::{Contract, Violation};
 use counterfoil_engine::{Attempt, TranscriptError, TranscriptReader};
 use counterfoil_flow::Reply;
@@ -30,6 +31,8 @@ pub(super) struct Replies {
     name: &'static str,
     /// How a step without an agent went: the text of one that failed is accepted.
     mark: Mark,
+    /// Whether a reply may follow.
+    is_at_work: bool,
     number: usize,
     address: String,
     status: String,
@@ -47,6 +50,7 @@ pub(super) struct Replies {
     first_line: usize,
     last_line: usize,
     total_lines: usize,
+    /// Its bytes and lines.
     size: String,
     find: String,
     found: Vec<Found>,
@@ -81,7 +85,7 @@ struct Found {
 
 pub(super) fn replies(
     place: &RunPlace,
-    attempt: &Attempt,
+    (attempt, is_at_work): (&Attempt, bool),
     contract: Option<&Contract>,
     query: &Query,
 ) -> Replies {
@@ -103,6 +107,7 @@ pub(super) fn replies(
         is_agent,
         name: if is_agent { "reply" } else { "output" },
         mark: format::attempt(attempt),
+        is_at_work,
         number,
         status: String::new(),
         why: String::new(),
@@ -176,8 +181,9 @@ impl Replies {
 
     /// Adds the lines of the reply, and those in which a text was found.
     fn fill_text(&mut self, text: &[u8], query: &Query) {
-        self.size = format!("{} bytes", text.len());
         self.total_lines = text.split(|byte| *byte == b'\n').count();
+        let (bytes, lines) = (pluralize(text.len(), "byte"), pluralize(self.total_lines, "line"));
+        self.size = format!("{bytes}, {lines}");
         self.first_line = query.line.clamp(1, self.total_lines);
         self.text = excerpt::lines_from(text, self.first_line, LINES);
         self.last_line = self.text.lines.last().map_or(self.first_line, |line| line.number);
