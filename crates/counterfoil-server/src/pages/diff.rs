@@ -10,6 +10,7 @@ use askama::Template;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::response::{Html, IntoResponse, Response};
+use counterfoil_contract::text::pluralize;
 use counterfoil_engine::{Attempt, DiffBody, FileDiff, FilesDiff, RunReport};
 use counterfoil_flow::ChangedFiles;
 use std::sync::{Arc, PoisonError};
@@ -86,6 +87,30 @@ struct File {
     lines: Vec<Line>,
     more_lines: usize,
     is_open: bool,
+}
+
+impl Changed {
+    /// The files that are not listed, in words.
+    fn more_files(&self) -> String {
+        pluralize(self.left_out, "more file")
+    }
+}
+
+impl File {
+    /// The lines that are not shown, in words.
+    fn more(&self) -> String {
+        pluralize(self.more_lines, if self.lines.is_empty() { "line" } else { "more line" })
+    }
+
+    /// The new lines, in words; empty of a file without lines.
+    fn added(&self) -> String {
+        self.counts.map(|(added, _)| pluralize(added, "line")).unwrap_or_default()
+    }
+
+    /// The lines that are gone, in words; empty of a file without lines.
+    fn removed(&self) -> String {
+        self.counts.map(|(_, removed)| pluralize(removed, "line")).unwrap_or_default()
+    }
 }
 
 struct Line {

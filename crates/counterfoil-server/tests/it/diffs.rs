@@ -61,7 +61,9 @@ fn the_page_shows_files_with_counts_and_lines_with_signs() {
     let site = Site::start();
     let _run = wrote(&site, &[file("src/a.rs", "one\ntwo\n"), file("b.bin", "\0")]);
     let html = site.page(PAGE);
-    for part in [">src/a.rs<", ">+2<", "class=\"added\">+one</span>", "no text", RAW] {
+    for part in
+        [">src/a.rs<", ">+2<", ">2 lines added<", "class=\"added\">+one</span>", "no text", RAW]
+    {
         assert!(html.contains(part), "{part} in {html}");
     }
     let raw = site.get(RAW).send().expect(200);

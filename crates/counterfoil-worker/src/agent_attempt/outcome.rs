@@ -4,7 +4,7 @@ use super::AttemptInput;
 use counterfoil_agents::agent::{AgentReply, Message, ReplyStatus};
 use counterfoil_contract::claim::{ClaimReport, Verdict};
 use counterfoil_contract::text::truncate;
-use counterfoil_contract::{Report, Status, Violation};
+use counterfoil_contract::{Code, Report, Status, Violation};
 use counterfoil_flow::{AttemptOutcome, Ended, Reply, Usage};
 use serde_json::Value;
 
@@ -129,11 +129,12 @@ pub(super) fn rejected(
         Status::Absent => "no result was found in the reply",
         _ => "the result does not satisfy the contract",
     };
-    let first = report
-        .violations
-        .first()
-        .map(|violation| format!(": {}", violation.message))
-        .unwrap_or_default();
+    let why = match report.violations.first() {
+        // It says itself that there is none.
+        Some(violation) if violation.code == Code::NoResult => violation.message.clone(),
+        Some(violation) => format!("{what}: {}", violation.message),
+        None => what.to_owned(),
+    };
     let repairs = after_repairs(repairs);
     let violations = report
         .violations
@@ -141,7 +142,7 @@ pub(super) fn rejected(
         .filter_map(|violation| serde_json::to_value(violation).ok())
         .collect();
     Ended {
-        reason: format!("{what}{first}{repairs}"),
+        reason: format!("{why}{repairs}"),
         partial: report.partial,
         violations,
         ..ended(input, AttemptOutcome::Contract, reply, usage)

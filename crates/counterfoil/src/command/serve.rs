@@ -143,7 +143,9 @@ async fn bind(service: Service) -> Result<Listening> {
     for path in &service.states {
         // An error if runs were recorded there and are lost.
         state_folder::has_runs(path)?;
-        folders.push(StateFolder { name: name(path), path: path.clone(), keys: keys.clone() });
+        // Pages show command lines with it, which are typed in other folders.
+        let path = std::path::absolute(path)?;
+        folders.push(StateFolder { name: name(&path), path, keys: keys.clone() });
     }
     let token = token::read_or_make(service.token_file.as_deref())?;
     let control = service.control.map(|control| Arc::new(control) as Arc<dyn RunControl>);
@@ -205,10 +207,8 @@ fn stopped() -> Result<impl Future<Output = ()> + Send + 'static> {
     })
 }
 
-/// The name of a state folder: that of the repository, without the hash behind it.
+/// The name of a state folder, by its absolute path: that of the repository, without the hash behind it.
 fn name(path: &Path) -> String {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let path = path.as_path();
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     // One in a work tree has the name of the tree.
     let in_tree = path.parent().filter(|_| name(path) == project::STATE_FOLDER);

@@ -288,10 +288,14 @@ fn a_state_folder_has_the_name_of_its_repository_however_it_is_given() {
     let own = project.repo().file_name().unwrap().to_str().unwrap();
     let whole = project.state().display().to_string();
     for state in [".counterfoil", whole.as_str()] {
-        let server = TestServer::start(&project, &["serve", "--port", "0", "--state", state]);
+        let serve = ["serve", "--port", "0", "--read-only", "--state", state];
+        let server = TestServer::start(&project, &serve);
         let listed = server.get(&project, "/api/v1/runs").json();
         assert_eq!(listed["runs"][0]["run"], run, "{state}: {listed}");
         assert_eq!(listed["runs"][0]["folder"], own, "{state}: {listed}");
+        // Its command lines can be typed in any folder.
+        let page = server.get(&project, &format!("/runs/{run}")).body;
+        assert!(page.contains(&format!("counterfoil cancel {run} --state /")), "{state}: {page}");
     }
 }
 
