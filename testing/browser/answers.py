@@ -26,6 +26,7 @@ def scenario(project, viewer):
     shows(inbox, "No open question")
     # The message stays, whatever the page shows by now, until it is closed.
     shows(inbox, "it goes on when it is resumed", where="#toast")
+    expect(inbox.locator("#toast a")).to_have_attribute("href", f"/runs/{run}")
     inbox.wait_for_timeout(7000)
     expect(inbox.locator("#toast")).to_be_visible()
     inbox.get_by_role("button", name="Close the message").click()

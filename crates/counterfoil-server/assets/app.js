@@ -32,11 +32,24 @@
   };
 
   // Messages. One stays until the person closes it, or until the next one: it may say what is left to do.
-  const say = (text) => {
+  // It names its run, unless the page is about that run.
+  const say = (text, address) => {
     one("#toast").hidden = false;
-    one("#toast-text").textContent = text;
+    const line = one("#toast-text");
+    line.textContent = text;
+    const [, page, run] = address.match(/^\/api\/v1(\/runs\/([^/]+))\//) ?? [];
+    if (!run || location.pathname === page || location.pathname.startsWith(`${page}/`)) return;
+    const link = document.createElement("a");
+    link.href = page;
+    link.textContent = `Run ${decodeURIComponent(run)}`;
+    line.prepend(link, ": ");
   };
   const hush = () => { one("#toast").hidden = true; };
+  // A message covers the end of the page: the page is longer by as much.
+  new ResizeObserver(() => {
+    const height = one("#toast").offsetHeight;
+    document.documentElement.style.setProperty("--covered", height ? `${height + 32}px` : "0px");
+  }).observe(one("#toast"));
 
   // Requests to the API.
   const post = async (address, body, headers = {}) => {
@@ -71,7 +84,7 @@
     const result = await busy(form, () => post(form.dataset.action, Object.fromEntries(data), headers));
     const line = one(".result", form);
     // An update removes the form of a question that was answered, and what the form says with it.
-    if (result.ok) say(result.text);
+    if (result.ok) say(result.text, form.dataset.action);
     line.textContent = result.ok ? "" : result.text;
     line.className = `result ${result.ok ? "good" : "bad"}`;
   });
@@ -80,7 +93,7 @@
     if (button) {
       if (button.dataset.confirm && !window.confirm(button.dataset.confirm)) return;
       const result = await busy(button, () => post(button.dataset.post, {}));
-      say(result.text);
+      say(result.text, button.dataset.post);
       return;
     }
     const size = event.target.closest("[data-graph]");

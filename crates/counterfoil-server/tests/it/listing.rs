@@ -223,6 +223,7 @@ fn a_search_looks_into_the_task_and_says_when_nothing_matches() {
     let page = site.page("/?q=manual");
     assert!(page.contains("data-href=\"/runs/two\"") && !page.contains("/runs/one"), "{page}");
     assert!(page.contains("Search task, id, workflow, state or reason"), "{page}");
+    assert!(page.contains("placeholder=\"Search task, id, state…\""), "{page}");
     let none = site.page("/?view=needs-me&q=login&sort=cost");
     assert!(none.contains("No run matches") && !none.contains("Nothing waits"), "{none}");
     for part in ["of the view Needs me has “login” in its task", "Clear all filters"] {
