@@ -29,6 +29,7 @@ mod idle;
 mod junit;
 mod location;
 mod parse_location;
+mod passes;
 mod path;
 mod probe;
 mod rerun;

@@ -33,6 +33,7 @@ pub(super) struct CachedOutcome {
     pub(super) tail: String,
     pub(super) excerpt: String,
     pub(super) figures: Option<Figures>,
+    pub(super) without_pass: Option<String>,
     pub(super) wall_ms: u64,
     pub(super) notes: Vec<String>,
     pub(super) put_back: Option<String>,

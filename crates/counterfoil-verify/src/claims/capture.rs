@@ -1,6 +1,7 @@
 //! Captures the output of a check.
 
 use super::Figures;
+use super::passes;
 use super::runner::{Runner, Unfinished};
 use super::unittest;
 use crate::config::CheckCommand;
@@ -97,6 +98,16 @@ impl OutputCapture {
             (Some(one), Some(other)) if one != other => None,
             (one, other) => one.or(other).or_else(|| Figures::from_output(stderr)),
         }
+    }
+
+    /// Whether tests may have passed that the counts of the check do not tell of: it may have called
+    /// several runners, and its report may be of one of them.
+    pub(super) fn may_have_passes(&self, run: &CheckCommand, is_reported: bool) -> bool {
+        let stdout = String::from_utf8_lossy(stream_end(&self.stdout));
+        let stderr = String::from_utf8_lossy(stream_end(&self.stderr));
+        let is_one_run = Runner::of(run).is_some() && !is_reported;
+        passes::has_other_program(&stdout, &stderr)
+            || !is_one_run && (passes::are_in(&stdout) || passes::are_in(&stderr))
     }
 
     /// How a run that exited with 0 did not end as a test run does. Of a long output, the end is not

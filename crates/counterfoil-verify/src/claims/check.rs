@@ -52,6 +52,8 @@ pub(super) struct CheckOutcome {
     /// What failed in its output, and then the end.
     pub(super) excerpt: String,
     pub(super) figures: Option<Figures>,
+    /// Why a success says nothing of tests, if it counted them and none passed.
+    pub(super) without_pass: Option<String>,
     pub(super) wall_ms: u64,
     /// Whether the outcome comes from the cache: the check was run before on the same tree.
     pub(super) from_cache: bool,
@@ -78,6 +80,7 @@ impl CheckOutcome {
             tail: String::new(),
             excerpt: String::new(),
             figures: None,
+            without_pass: None,
             wall_ms: 0,
             from_cache: false,
             changed: None,
@@ -191,6 +194,7 @@ async fn run_on_tree(
             excerpt: cached.excerpt,
             tail: cached.tail,
             figures: cached.figures,
+            without_pass: cached.without_pass,
             wall_ms: cached.wall_ms,
             notes: cached.notes,
             put_back: cached.put_back,
@@ -231,6 +235,7 @@ async fn run_on_tree(
             exit_code: *code,
             tail: outcome.tail.clone(),
             figures: outcome.figures,
+            without_pass: outcome.without_pass.clone(),
             wall_ms: outcome.wall_ms,
             excerpt: outcome.excerpt.clone(),
             notes: outcome.notes.clone(),
@@ -329,16 +334,23 @@ pub(super) async fn execute(
     let focus = if outcome.status == CheckStatus::Exited(0) { Focus::End } else { Focus::Failures };
     outcome.excerpt = excerpt(&capture.output(), focus, MAX_EXCERPT_BYTES);
     outcome.figures = capture.figures(&check.run);
+    let mut is_reported = false;
     outcome.said_idle = idle::find_said(&capture.output());
     if let (Some(report), Some(before)) = (&check.report, report_before) {
         match report_figures(report, before.as_ref(), state) {
-            Ok(figures) => outcome.figures = Some(figures),
+            Ok(figures) => {
+                outcome.figures = Some(figures);
+                is_reported = true;
+            }
             Err(why) => outcome.notes.push(format!(
                 "its report {} cannot be used: {why}",
                 super::format::display_text(report)
             )),
         }
     }
+    let without_pass = outcome.figures.and_then(|figures| figures.without_pass());
+    outcome.without_pass =
+        without_pass.filter(|_| !capture.may_have_passes(&check.run, is_reported));
     outcome
 }
 

@@ -210,6 +210,12 @@ fn assess(
         return assessment(Verdict::Unverifiable, incomparable.join("; "));
     }
     if code == 0
+        && claim != CommandClaim::Counts
+        && let Some(why) = &outcome.without_pass
+    {
+        return assessment(Verdict::Unverifiable, idle_text(&outcome.line, why));
+    }
+    if code == 0
         && let Some(changed) = &outcome.changed
     {
         return assessment(Verdict::Stale, changed_tree_reason(&outcome.line, changed));

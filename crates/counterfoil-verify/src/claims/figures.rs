@@ -111,6 +111,21 @@ impl Figures {
         Some(self.total?.saturating_sub(self.skipped.unwrap_or(0)))
     }
 
+    /// Why figures of a success say nothing of the tests, as text after "but"; none if a test passed or
+    /// failed, or may have passed.
+    pub(super) fn without_pass(&self) -> Option<String> {
+        let (total, skipped) = (self.total?, self.skipped.unwrap_or(0));
+        if self.failed.unwrap_or(0) > 0 || self.passed.unwrap_or(total) > 0 {
+            return None;
+        }
+        Some(match (total, skipped) {
+            (0, 0) => "it ran no test".to_owned(),
+            (_, 0) => "no test passed".to_owned(),
+            _ if skipped > total => format!("no test passed: {skipped} skipped"),
+            _ => format!("no test passed: {skipped} skipped of {total}"),
+        })
+    }
+
     /// The figures as text for people.
     pub(super) fn to_text(self) -> String {
         let parts = [
@@ -163,7 +178,7 @@ impl Totals {
 }
 
 /// Parses `3 passed; 1 failed` or `3 passed, 1 failed` into pairs. Text in parentheses is skipped.
-fn counts(text: &str) -> Vec<(u64, String)> {
+pub(super) fn counts(text: &str) -> Vec<(u64, String)> {
     let mut counts = Vec::new();
     let mut number = None;
     let mut depth = 0_u32;
@@ -227,7 +242,8 @@ pub(super) fn pytest(line: &str) -> Option<Figures> {
     }
     let mut totals = Totals::default();
     totals.add(&counts);
-    totals.figures()
+    // pytest names no count of zero. Linters do: `0 errors, 0 warnings in 0.5s`.
+    totals.figures().filter(|figures| figures.total > Some(0))
 }
 
 /// Removes ANSI escape sequences from a line.
@@ -317,6 +333,7 @@ mod tests {
             ("pytest, long", "==== 12 passed in 63.20s (0:01:03) ====", figures(12, 12, 0, 0)),
             ("pytest -q", "....\n4 passed in 0.01s\n", figures(4, 4, 0, 0)),
             ("pytest, none", "==== no tests ran in 0.01s ====", figures(0, 0, 0, 0)),
+            ("no pytest", "0 errors, 0 warnings in 0.53s", None),
             ("pytest, deselected", "1 passed, 4 deselected in 0.01s", figures(1, 1, 0, 0)),
             (
                 "jest",
@@ -338,6 +355,26 @@ mod tests {
             ),
         ] {
             assert_eq!(Figures::from_output(text.as_bytes()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn figures_without_a_test_that_passed_say_so() {
+        for (read, why) in [
+            (figures(2, 0, 0, 2), Some("no test passed: 2 skipped of 2")),
+            (figures(0, 0, 0, 0), Some("it ran no test")),
+            (figures(3, 0, 0, 0), Some("no test passed")),
+            (figures(3, 1, 0, 2), None),
+            (figures(3, 0, 1, 2), None),
+            (
+                Some(Figures { total: Some(0), skipped: Some(1), ..Figures::default() }),
+                Some("no test passed: 1 skipped"),
+            ),
+            (Some(Figures { total: Some(2), skipped: Some(3), ..Figures::default() }), None),
+            (Some(Figures::default()), None),
+        ] {
+            let said = read.and_then(|read| read.without_pass());
+            assert_eq!(said.as_deref(), why, "{read:?}");
         }
     }
 

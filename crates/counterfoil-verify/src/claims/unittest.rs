@@ -73,6 +73,8 @@ fn summary(lines: &[Cow<'_, str>]) -> Option<Summary> {
     let is_exact = failed == 0 || failed_tests(report) == Some(failed);
     let failed = failed.saturating_add(unexpected);
     let passed = ran.checked_sub(failed).and_then(|rest| rest.checked_sub(skipped));
+    // A class that its `setUpClass` skips counts as skipped, and not as a test that ran.
+    let is_exact = is_exact && (skipped == 0 || passed != Some(0) || !shows_pass(report));
     let figures = Figures {
         total: Some(ran),
         passed: passed.filter(|_| is_exact),
@@ -90,13 +92,25 @@ fn ran_count(line: &str) -> Option<u64> {
     count.parse().ok()
 }
 
+/// Whether the progress of a run shows a test that passed: `.s`, `test_a (t.A.test_a) ... ok`.
+fn shows_pass(report: &[Cow<'_, str>]) -> bool {
+    run_of(report).iter().map(|line| line.trim_end()).any(|line| {
+        line.ends_with(" ... ok")
+            || line.contains('.') && line.chars().all(|c| ".sFExu".contains(c))
+    })
+}
+
+/// The lines of the last run. An earlier run has headings and a progress of its own.
+fn run_of<'a, 'b>(report: &'a [Cow<'b, str>]) -> &'a [Cow<'b, str>] {
+    let start = report.iter().rposition(|line| ran_count(line).is_some()).unwrap_or(0);
+    &report[start..]
+}
+
 /// How many tests failed, by the headings of the failures. None if one of them is no test of its
 /// own, or if a test failed several times.
 fn failed_tests(report: &[Cow<'_, str>]) -> Option<u64> {
-    // An earlier run has headings of its own.
-    let start = report.iter().rposition(|line| ran_count(line).is_some()).unwrap_or(0);
     let mut tests = BTreeSet::new();
-    for pair in report[start..].windows(2) {
+    for pair in run_of(report).windows(2) {
         let [bar, heading] = pair else { continue };
         if !bar.ends_with("==========") {
             continue;
@@ -154,6 +168,21 @@ mod tests {
             let summary = at_end(&text(ran, result)).unwrap();
             assert_eq!(summary.figures, expected, "{result}");
             assert_eq!(summary.has_failed, result.starts_with("FAILED"), "{result}");
+        }
+    }
+
+    #[test]
+    fn a_class_that_is_skipped_is_no_test_that_was() {
+        for (progress, passed) in [
+            ("ss", Some(0)),
+            (".s", None),
+            ("test_a (t.A.test_a) ... ok", None),
+            ("test_a (t.A.test_a) ... skipped 'later'", Some(0)),
+            ("", Some(0)),
+            ("1.5 s", Some(0)),
+        ] {
+            let text = format!("{progress}\n{BAR}\nRan 1 test in 0.001s\n\nOK (skipped=1)\n");
+            assert_eq!(at_end(&text).unwrap().figures, figures(1, passed, 0, 1), "{progress}");
         }
     }
 

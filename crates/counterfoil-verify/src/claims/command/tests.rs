@@ -10,6 +10,7 @@ fn outcome(status: CheckStatus) -> CheckOutcome {
         tail: String::new(),
         excerpt: String::new(),
         figures: None,
+        without_pass: None,
         wall_ms: 5,
         from_cache: false,
         put_back: None,
@@ -99,6 +100,8 @@ fn what_is_said_is_held_against_how_it_ended() {
     let none = Figures::default();
     let ended = |code| outcome(CheckStatus::Exited(code));
     let counted = |code, read| CheckOutcome { figures: Some(read), ..ended(code) };
+    let idle =
+        |read: Figures| CheckOutcome { without_pass: read.without_pass(), ..counted(0, read) };
     let changing = |code| CheckOutcome { changed: Some(vec!["a.rs".to_owned()]), ..ended(code) };
     for (claim, claimed, outcome, verdict, reason) in [
         (CommandClaim::Succeeds, none, ended(0), Verified, ""),
@@ -162,6 +165,35 @@ fn what_is_said_is_held_against_how_it_ended() {
             counted(0, figures(3, 3, 0, 0)),
             Refuted,
             "claimed 9999 passed, observed 3",
+        ),
+        // The counts that are stated may be right. That the check succeeds says nothing.
+        (
+            CommandClaim::Succeeds,
+            none,
+            idle(figures(2, 0, 0, 2)),
+            Unverifiable,
+            "`make test` exited with 0, but no test passed: 2 skipped of 2",
+        ),
+        (
+            CommandClaim::Succeeds,
+            figures(0, 0, 0, 0),
+            idle(figures(0, 0, 0, 0)),
+            Unverifiable,
+            "`make test` exited with 0, but it ran no test",
+        ),
+        (
+            CommandClaim::Succeeds,
+            figures(2, 2, 0, 0),
+            idle(figures(2, 0, 0, 2)),
+            Refuted,
+            "claimed 2 passed, observed 0; claimed 0 skipped, observed 2",
+        ),
+        (
+            CommandClaim::Counts,
+            Figures { passed: Some(0), ..none },
+            idle(figures(2, 0, 0, 2)),
+            Verified,
+            "",
         ),
         (
             CommandClaim::Succeeds,

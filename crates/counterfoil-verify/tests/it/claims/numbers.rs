@@ -194,3 +194,36 @@ fn counts_of_unittest_are_read_from_its_summary_alone() {
         assert_eq!(found, verdict, "{line}: {tests}: {why}");
     }
 }
+
+#[test]
+fn a_success_without_a_test_that_passed_is_not_verified() {
+    let skips = "import unittest\nfrom product import add\nclass A(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(add(1, 2), 3)\n    def test_b(self):\n        self.assertEqual(add(2, 2), 4)\n";
+    let product = "import unittest\ndef add(a, b):\n    raise unittest.SkipTest('no')\n";
+    let class = "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): self.assertTrue(True)\nclass B(unittest.TestCase):\n    @classmethod\n    def setUpClass(cls): raise unittest.SkipTest('no server')\n    def test_b(self): self.fail()\n";
+    let workspace =
+        TestWorkspace::with(&[("test_a.py", skips), ("test_b.py", class), ("product.py", product)]);
+    let empty = "echo 'test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured'";
+    let one = "echo 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured'";
+    let none = "exited with 0, but it ran no test";
+    for (line, verdict, why) in [
+        (
+            "python3 -B -m unittest test_a".to_owned(),
+            UNVERIFIABLE,
+            "`python3 -B -m unittest test_a` exited with 0, but no test passed: 2 skipped of 2",
+        ),
+        ("sh -c 'python3 -B -m unittest test_a'".to_owned(), UNVERIFIABLE, "no test passed"),
+        // One test passed, and a class counts as skipped.
+        ("python3 -B -m unittest test_b".to_owned(), VERIFIED, ""),
+        (empty.to_owned(), UNVERIFIABLE, none),
+        (format!("{empty}; {one}; {empty}"), VERIFIED, ""),
+        // Of several runs, only the last is counted.
+        ("echo '3 passed in 0.10s'; echo '1 skipped in 0.01s'".to_owned(), VERIFIED, ""),
+        ("echo '0 errors, 0 warnings in 0.5s'".to_owned(), VERIFIED, ""),
+        ("true".to_owned(), VERIFIED, ""),
+    ] {
+        let report = workspace.verify_claim("tests", run(&line), &json!({"tests": true}));
+        let (found, reason) = short(report);
+        assert_eq!(found, verdict, "{line}: {reason}");
+        assert!(reason.contains(why), "{line}: {reason}");
+    }
+}
