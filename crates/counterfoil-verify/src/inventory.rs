@@ -47,6 +47,8 @@ pub struct Test {
     pub state: TestState,
     /// The line, counted from 1.
     pub line: u32,
+    /// Whether it runs, or is skipped only under a condition that is not constant.
+    pub(crate) may_run: bool,
     body: Body,
 }
 

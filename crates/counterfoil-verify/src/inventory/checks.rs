@@ -7,6 +7,7 @@
 use super::assertion::{Contexts, Handling, Kind, Reader};
 use super::constant::{Conditions, Names, Truth};
 use super::parse::{Language, children, is_comment, node_bytes};
+use super::scope::Skip;
 use std::collections::{HashMap, HashSet};
 use tree_sitter::Node;
 
@@ -32,8 +33,8 @@ pub(super) struct Checks {
     pub(super) conditional_skips: u32,
     /// Whether the failures of the whole test are discarded.
     pub(super) escapes: bool,
-    /// Whether the test always skips itself.
-    pub(super) skips: bool,
+    /// Whether the test skips itself, always or on platforms like this one.
+    pub(super) skips: Skip,
 }
 
 impl Checks {
@@ -50,6 +51,8 @@ struct Place {
     dead: bool,
     /// Not reached on this platform.
     elsewhere: bool,
+    /// Reached only on platforms like this one.
+    here: bool,
     /// A failed assertion is swallowed here.
     swallowed: bool,
     /// A failed assertion is expected here.
@@ -71,7 +74,7 @@ impl Place {
         match truth {
             Truth::Always(value) => place.dead |= value != wanted,
             Truth::Here(value) if value != wanted => place.elsewhere = true,
-            Truth::Here(_) => {}
+            Truth::Here(_) => place.here = true,
             Truth::Unknown => place.conditional = true,
         }
         place
@@ -139,7 +142,7 @@ impl<'t> Walker<'_, '_, 't> {
             if place.conditional || skips_part {
                 self.checks.conditional_skips = self.checks.conditional_skips.saturating_add(1);
             } else {
-                self.checks.skips = true;
+                self.checks.skips = self.checks.skips.max(Skip::under(place.here));
             }
         }
         let truth = |node: Option<Node<'_>>| {

@@ -2,7 +2,7 @@
 
 use super::body::{Body, first_effective, is_inert};
 use super::parse::{children, is_comment, line_number, node_bytes, node_text};
-use super::scope::{FoundTest, ScopeId, TestCollector};
+use super::scope::{FoundTest, ScopeId, Skip, TestCollector};
 use super::source::{Source, Switch};
 use tree_sitter::Node;
 
@@ -13,7 +13,12 @@ pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollecto
     while let Some(node) = open.pop() {
         for child in children(node) {
             match child.kind() {
-                "comment" if is_never_built(node_bytes(child, text)) => found.skip(ScopeId::FILE),
+                "comment" if is_never_built(node_bytes(child, text)) => {
+                    found.skip(
+                        ScopeId::FILE,
+                        Skip::under(!is_switched_off(node_bytes(child, text))),
+                    );
+                }
                 "function_declaration" | "method_declaration" => declaration(child, source, found),
                 "ERROR" => open.push(child),
                 _ => {}
@@ -51,7 +56,9 @@ fn declaration(node: Node<'_>, source: &Source<'_>, found: &mut TestCollector) {
         FoundTest {
             name,
             line: line_number(node),
-            skipped: unchecked || checks.skips || first.is_some_and(|first| is_skip(first, text)),
+            skipped: checks
+                .skips
+                .max(Skip::from(unchecked || first.is_some_and(|first| is_skip(first, text)))),
             inert: first.is_none(),
             only: false,
             body: block
@@ -201,6 +208,16 @@ fn is_never_built(comment: &[u8]) -> bool {
             .split("&&")
             .any(|part| tags.contains("&&") && matches!(part.trim(), "ignore" | "never" | "false"))
     })
+}
+
+/// Whether a build constraint has a tag that nobody sets. Others are about the platform, the version or
+/// a kind of test.
+fn is_switched_off(comment: &[u8]) -> bool {
+    let words = String::from_utf8_lossy(comment);
+    let mut words = words.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '!'));
+    let tags =
+        ["ignore", "ignored", "never", "none", "false", "disabled", "skip", "broken", "todo"];
+    words.any(|word| tags.contains(&word))
 }
 
 /// Whether a statement is `t.Skip(…)` or one of its variants.

@@ -7,7 +7,7 @@ use super::assertion::{is_function, property};
 use super::body::{Body, first_effective, is_inert};
 use super::constant::Truth;
 use super::parse::{children, line_number, node_bytes, node_text, walk};
-use super::scope::{FoundTest, ScopeId, TestCollector};
+use super::scope::{FoundTest, ScopeId, Skip, TestCollector};
 use super::source::{Source, Switch};
 use runners::{Callee, Runners};
 use tree_sitter::Node;
@@ -33,16 +33,14 @@ pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollecto
             match call.kind {
                 Kind::Test => {
                     let mut test = call.test(source);
-                    test.skipped |= place.dead;
+                    test.skipped = test.skipped.max(place.skip());
                     found.add(scope, test);
                     continue;
                 }
                 Kind::Suite => {
                     inner = found.enter(scope, &call.title, " > ");
                     place.suite = call.callback.map_or(0, |callback| callback.id());
-                    if call.skipped || place.dead {
-                        found.skip(inner);
-                    }
+                    found.skip(inner, call.skipped.max(place.skip()));
                     if call.only {
                         found.only(inner);
                     }
@@ -50,7 +48,11 @@ pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollecto
             }
         }
         if !place.dead && !place.in_function && skips_scope(node, place, source, &runners) {
-            if place.conditional { found.condition(scope) } else { found.skip(scope) }
+            if place.conditional {
+                found.condition(scope);
+            } else {
+                found.skip(scope, Skip::under(place.here));
+            }
         }
         found.switches(replaces(node, place, source, &runners));
         children_with_places(node, source, place, |child, place| open.push((child, inner, place)));
@@ -62,14 +64,25 @@ pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollecto
 struct Place {
     /// Never run.
     dead: bool,
+    /// Never run on any platform.
+    off: bool,
     /// Under a condition.
     conditional: bool,
+    /// Under a condition on the platform.
+    here: bool,
     /// In a function that is no suite, which may never be called.
     in_function: bool,
     /// The function of the suite around it.
     suite: usize,
     /// Whether it is a statement of its own.
     is_statement: bool,
+}
+
+impl Place {
+    /// What its place does to a test.
+    fn skip(self) -> Skip {
+        if self.dead { Skip::under(!self.off) } else { Skip::No }
+    }
 }
 
 /// Passes the children of a node on, the last first, with their places.
@@ -92,10 +105,14 @@ fn children_with_places<'t>(
             let wanted = child.kind() != "else_clause";
             let truth = truth.unwrap_or(Truth::Unknown);
             own.dead |= truth.is(!wanted);
+            own.off |= truth.always() == Some(!wanted);
+            own.here |= matches!(truth, Truth::Here(_));
             own.conditional |= truth == Truth::Unknown;
         }
         places.push((child, own));
-        place.dead |= is_block && matches!(child.kind(), "return_statement" | "throw_statement");
+        let ends = is_block && matches!(child.kind(), "return_statement" | "throw_statement");
+        place.dead |= ends;
+        place.off |= ends && !place.here;
     }
     // Reversed, so that the first child is visited first.
     for (child, place) in places.into_iter().rev() {
@@ -135,7 +152,7 @@ fn skips_scope<'s>(
             .and_then(|hook| Some((hook, hook.child_by_field_name("body")?)))
             .is_some_and(|(hook, body)| {
                 let checks = source.checks_with(hook, body);
-                checks.skips || checks.conditional_skips > 0
+                checks.skips.is_some() || checks.conditional_skips > 0
             }),
         _ => false,
     }
@@ -214,7 +231,7 @@ struct Call<'t> {
     kind: Kind,
     node: Node<'t>,
     title: String,
-    skipped: bool,
+    skipped: Skip,
     only: bool,
     /// The function with the body of the test.
     callback: Option<Node<'t>>,
@@ -228,7 +245,7 @@ impl<'t> Call<'t> {
         let text = source.text;
         let Callee { base, parts, table, is_guess } =
             runners.callee(node.child_by_field_name("function")?, source)?;
-        let (mut kind, mut skipped, mut only) = match base {
+        let (mut kind, is_off, mut only) = match base {
             "it" | "test" | "specify" => (Kind::Test, false, false),
             "describe" | "context" | "suite" => (Kind::Suite, false, false),
             "xit" | "xtest" | "xspecify" => (Kind::Test, true, false),
@@ -244,6 +261,7 @@ impl<'t> Call<'t> {
             "QUnit" if parts.first() == Some(&"module") => (Kind::Suite, false, false),
             _ => return None,
         };
+        let mut skipped = Skip::from(is_off);
         let (mut is_todo, mut is_table) = (false, false);
         for name in parts {
             is_table |= matches!(name, "each" | "for");
@@ -252,12 +270,14 @@ impl<'t> Call<'t> {
                     let truth = table
                         .and_then(|list| list.named_child(0))
                         .map_or(Truth::Unknown, |condition| source.truth(condition));
-                    skipped |= !truth.is(name != "skipIf");
+                    if !truth.is(name != "skipIf") {
+                        skipped = skipped.max(Skip::under(truth.always().is_none()));
+                    }
                 }
                 "skip" | "fixme" | "failing" | "fails" | "fail" | "ignore" | "expectFailure" => {
-                    skipped = true;
+                    skipped = Skip::Always;
                 }
-                "todo" => (skipped, is_todo) = (true, true),
+                "todo" => (skipped, is_todo) = (Skip::Always, true),
                 "only" => only = true,
                 "describe" | "module" => kind = Kind::Suite,
                 "each" | "for" | "concurrent" | "sequential" | "serial" | "parallel"
@@ -286,10 +306,16 @@ impl<'t> Call<'t> {
         }
         for options in arguments.iter().filter(|node| node.kind() == "object") {
             let set = |name| {
-                property(*options, name, text).is_some_and(|value| !source.truth(value).is(false))
+                let value = property(*options, name, text);
+                match value.map(|value| source.truth(value)) {
+                    None | Some(Truth::Always(false) | Truth::Here(false)) => Skip::No,
+                    Some(truth) => Skip::under(truth.always().is_none()),
+                }
             };
-            skipped |= ["skip", "ignore", "todo", "fails", "expectFailure"].into_iter().any(set);
-            only |= set("only");
+            for name in ["skip", "ignore", "todo", "fails", "expectFailure"] {
+                skipped = skipped.max(set(name));
+            }
+            only |= set("only").is_some();
         }
         let real = match kind {
             Kind::Suite => callback.is_some(),
@@ -303,7 +329,7 @@ impl<'t> Call<'t> {
         if !real || (is_guess && callback.is_none()) {
             return None;
         }
-        skipped |= kind == Kind::Test && titled && arguments.len() == 1;
+        skipped = skipped.max((kind == Kind::Test && titled && arguments.len() == 1).into());
         let cases = table.and_then(rows);
         Some(Self { kind, node, title, skipped, only, callback, is_table, cases })
     }
@@ -332,10 +358,9 @@ impl<'t> Call<'t> {
         let checks = checks.unwrap_or_default();
         FoundTest {
             line: line_number(self.node),
-            skipped: self.skipped
-                || checks.skips
-                || self.cases == Some(0)
-                || first.is_some_and(|first| is_skip(first, text)),
+            skipped: self.skipped.max(checks.skips).max(Skip::from(
+                self.cases == Some(0) || first.is_some_and(|first| is_skip(first, text)),
+            )),
             inert: block.is_some() && first.is_none(),
             only: self.only,
             body: Body::from_node(body, text, is_assertion)

@@ -2,6 +2,7 @@
 
 mod assignments;
 mod bindings;
+mod container;
 mod decorators;
 mod hooks;
 mod marks;
@@ -13,6 +14,7 @@ use super::scope::{FoundTest, ScopeId, TestCollector};
 use super::source::{Source, Switch};
 use assignments::Value;
 use bindings::{Binding, Bindings, Bound};
+use container::Container;
 use decorators::{Aliases, Decorators};
 use memchr::memmem;
 use tree_sitter::Node;
@@ -49,35 +51,6 @@ pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollecto
     }
     let Reader { bindings, found, .. } = reader;
     bindings.apply(found);
-}
-
-/// A node that contains definitions.
-#[derive(Clone, Copy)]
-struct Container<'t> {
-    node: Node<'t>,
-    scope: ScopeId,
-    /// Whether functions in it can be tests.
-    collects: bool,
-    /// Whether it is never run.
-    dead: bool,
-    /// The number of conditions around it whose value is not known.
-    conditions: u32,
-}
-
-impl<'t> Container<'t> {
-    fn at(node: Node<'t>) -> Self {
-        Self { node, scope: ScopeId::FILE, collects: false, dead: false, conditions: 0 }
-    }
-
-    /// The part of a statement that runs if a condition is `wanted`.
-    fn branch(self, node: Node<'t>, truth: Truth, wanted: bool) -> Self {
-        let mut part = Self { node, ..self };
-        match truth {
-            Truth::Always(value) | Truth::Here(value) => part.dead |= value != wanted,
-            Truth::Unknown => part.conditions += 1,
-        }
-        part
-    }
 }
 
 struct Reader<'a, 's, 't> {
@@ -282,11 +255,9 @@ impl<'s, 't> Reader<'_, 's, 't> {
         let mut checks = body.map(|body| self.source.checks(body)).unwrap_or_default();
         checks.conditional_skips = checks.conditional_skips.saturating_add(at.conditions);
         checks.escapes |= decorators.discards;
-        let skipped = decorators.skipped
-            || at.dead
-            || checks.skips
-            || decorators.cases == Some(0)
+        let is_off = decorators.cases == Some(0)
             || body.is_some_and(|body| never_runs(node, body, self.source));
+        let skipped = decorators.skipped.max(at.skip()).max(checks.skips).max(is_off.into());
         let calls = body.map(|body| called(body, self.source)).unwrap_or_default();
         let index = self.found.count();
         self.bindings.add(Binding {
@@ -326,9 +297,7 @@ impl<'s, 't> Reader<'_, 's, 't> {
     ) {
         let node = at.node;
         let scope = self.found.enter(at.scope, name, ".");
-        if decorators.skipped || at.dead {
-            self.found.skip(scope);
-        }
+        self.found.skip(scope, decorators.skipped.max(at.skip()));
         for _ in 0..at.conditions.min(1) {
             self.found.condition(scope);
         }
@@ -352,8 +321,8 @@ impl<'s, 't> Reader<'_, 's, 't> {
             node,
             scope,
             collects,
-            dead: false,
             conditions: 0,
+            ..Container::at(node)
         }));
     }
 
@@ -368,10 +337,10 @@ impl<'s, 't> Reader<'_, 's, 't> {
         }
         if decorators.fixture || SETUP.contains(&name) {
             let checks = self.source.checks(body);
-            let skips = checks.skips || checks.conditional_skips > 0;
+            let skips = checks.skips.is_some() || checks.conditional_skips > 0;
             if skips && (decorators.autouse || SETUP.contains(&name)) {
-                if checks.skips {
-                    self.found.skip(at.scope);
+                if checks.skips.is_some() {
+                    self.found.skip(at.scope, checks.skips);
                 } else {
                     self.found.condition(at.scope);
                 }

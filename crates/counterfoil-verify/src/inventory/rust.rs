@@ -2,7 +2,7 @@
 
 use super::body::{Body, first_effective, is_inert};
 use super::parse::{children, is_comment, line_number, node_bytes, node_text, walk};
-use super::scope::{FoundTest, ScopeId, TestCollector};
+use super::scope::{FoundTest, ScopeId, Skip, TestCollector};
 use super::source::{Source, Switch};
 use super::tokens;
 use tree_sitter::Node;
@@ -22,8 +22,8 @@ pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollecto
                 "inner_attribute_item" => {
                     let mut inner = Attributes::default();
                     inner.read(node_bytes(child, text));
-                    if inner.skipped {
-                        found.skip(scope);
+                    if inner.skipped.is_some() {
+                        found.skip(scope, inner.skipped);
                         if scope == ScopeId::FILE {
                             let what = "the file is never built".to_owned();
                             found.switches([Switch::new(child, what)]);
@@ -43,7 +43,7 @@ pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollecto
                         .unwrap_or_default();
                     if let Some(body) = child.child_by_field_name("body") {
                         open.push((body, module(found, scope, name, &attributes)));
-                    } else if !attributes.skipped && !found.is_skipped(scope) {
+                    } else if !attributes.skipped.is_some() && !found.is_skipped(scope) {
                         found.module(name, line_number(child));
                     }
                 }
@@ -71,9 +71,7 @@ fn module(
     attributes: &Attributes,
 ) -> ScopeId {
     let scope = found.enter(outer, name, "::");
-    if attributes.skipped {
-        found.skip(scope);
-    }
+    found.skip(scope, attributes.skipped);
     for _ in 0..attributes.conditions {
         found.condition(scope);
     }
@@ -100,7 +98,7 @@ fn function(
     let mut test = FoundTest {
         name: name.to_owned(),
         line: line_number(node),
-        skipped: attributes.skipped || checks.skips,
+        skipped: attributes.skipped.max(checks.skips),
         inert: first_effective(statements, inert).is_none(),
         only: false,
         body: block
@@ -129,7 +127,7 @@ fn invocation(node: Node<'_>, text: &[u8], scope: ScopeId, found: &mut TestColle
         let test = FoundTest {
             name: format!("{name}!({})", first_word(tokens, text)),
             line: line_number(node),
-            skipped: false,
+            skipped: Skip::No,
             inert: false,
             only: false,
             body: Body::from_node(tokens, text, is_assertion),
@@ -218,7 +216,7 @@ fn first_word(tokens: Node<'_>, text: &[u8]) -> String {
 #[derive(Default)]
 struct Attributes {
     test: bool,
-    skipped: bool,
+    skipped: Skip,
     /// The number of conditions of which it is not known whether they hold.
     conditions: u32,
     should_panic: bool,
@@ -232,10 +230,10 @@ impl Attributes {
         let inner = attribute.trim_start_matches(['#', '!', '[', ' ']).trim_end_matches(']');
         let (name, arguments) = split(inner);
         match name {
-            "ignore" => self.skipped = true,
+            "ignore" => self.skipped = Skip::Always,
             "should_panic" => self.should_panic = true,
             "cfg" => match holds(arguments, MAX_DEPTH) {
-                Some(Holds::Never) => self.skipped = true,
+                Some(Holds::Never) => self.skipped = Skip::Always,
                 Some(Holds::Here | Holds::NotHere) => {}
                 None => self.conditions += 1,
             },
@@ -245,10 +243,13 @@ impl Attributes {
                 let may_hold = !matches!(condition, Some(Holds::Never | Holds::NotHere));
                 for part in parts.iter().skip(1) {
                     let (name, rest) = split(part);
-                    self.skipped |= name == "ignore" && may_hold;
+                    let is_off = name == "ignore"
+                        || name == "cfg" && holds(rest, MAX_DEPTH) == Some(Holds::Never);
+                    if is_off && may_hold {
+                        let is_constant = parts.first().is_some_and(|first| is_always(first));
+                        self.skipped = self.skipped.max(Skip::under(!is_constant));
+                    }
                     self.should_panic |= name == "should_panic" && may_hold;
-                    self.skipped |=
-                        name == "cfg" && may_hold && holds(rest, MAX_DEPTH) == Some(Holds::Never);
                     self.test |= is_test_word(name);
                 }
             }

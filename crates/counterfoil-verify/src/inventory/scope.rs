@@ -12,13 +12,41 @@ const MAX_PREFIX: usize = 256;
 /// The maximum length of one name.
 const MAX_NAME: usize = 200;
 
+/// Whether a test or a container is skipped. Of several skips, the last of these counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Skip {
+    #[default]
+    No,
+    /// Under a condition that is not constant, such as the platform.
+    Conditional,
+    Always,
+}
+
+impl Skip {
+    /// A skip whose condition is not constant, or one that always holds.
+    pub(super) fn under(is_condition: bool) -> Self {
+        if is_condition { Self::Conditional } else { Self::Always }
+    }
+
+    /// Whether there is a skip.
+    pub(super) fn is_some(self) -> bool {
+        self != Self::No
+    }
+}
+
+impl From<bool> for Skip {
+    fn from(skips: bool) -> Self {
+        if skips { Self::Always } else { Self::No }
+    }
+}
+
 /// A container of tests.
 #[derive(Default)]
 struct Scope {
     parent: usize,
     /// The names of all containers around it, with a separator at the end.
     prefix: String,
-    skipped: bool,
+    skipped: Skip,
     /// The number of skips under a condition.
     conditions: u32,
     /// Whether it is marked with `only`.
@@ -43,7 +71,7 @@ impl ScopeId {
 pub(super) struct FoundTest {
     pub(super) name: String,
     pub(super) line: u32,
-    pub(super) skipped: bool,
+    pub(super) skipped: Skip,
     /// Whether its body has no effect, but for assertions on constants.
     pub(super) inert: bool,
     /// Whether the test is marked with `only`.
@@ -97,9 +125,9 @@ impl TestCollector {
     }
 
     /// Marks a scope as skipped.
-    pub(super) fn skip(&mut self, scope: ScopeId) {
+    pub(super) fn skip(&mut self, scope: ScopeId, skip: Skip) {
         if let Some(scope) = self.scopes.get_mut(scope.0) {
-            scope.skipped = true;
+            scope.skipped = scope.skipped.max(skip);
         }
     }
 
@@ -113,7 +141,7 @@ impl TestCollector {
     /// Marks a test as skipped.
     pub(super) fn skip_test(&mut self, index: usize) {
         if let Some((_, test)) = self.tests.get_mut(index) {
-            test.skipped = true;
+            test.skipped = Skip::Always;
         }
     }
 
@@ -136,7 +164,7 @@ impl TestCollector {
 
     /// Whether a scope is marked as skipped.
     pub(super) fn is_skipped(&self, scope: ScopeId) -> bool {
-        self.scopes.get(scope.0).is_some_and(|scope| scope.skipped)
+        self.scopes.get(scope.0).is_some_and(|scope| scope.skipped.is_some())
     }
 
     /// Marks a scope with `only`.
@@ -165,7 +193,7 @@ impl TestCollector {
                 .map(|scope| (scope.skipped, scope.conditions, scope.only))
                 .unwrap_or_default();
             let scope = &mut self.scopes[index];
-            scope.skipped |= skipped;
+            scope.skipped = scope.skipped.max(skipped);
             scope.conditions = scope.conditions.saturating_add(conditions);
             scope.only |= only;
         }
@@ -182,16 +210,18 @@ impl TestCollector {
             .map(|(scope, test)| {
                 let left_out = only.is_some() && !chosen(*scope, test);
                 let around = &self.scopes[scope.0];
+                let skipped = test.skipped.max(around.skipped).max(Skip::from(left_out));
                 let state = match () {
                     () if test.inert && !test.body.checks.may_fail() => TestState::Empty,
-                    () if test.skipped || around.skipped || left_out => TestState::Skipped,
+                    () if skipped.is_some() => TestState::Skipped,
                     () => TestState::Active,
                 };
                 let name = format!("{}{}", around.prefix, cut(&test.name, MAX_NAME));
                 let mut body = test.body.clone();
                 body.is_inert = test.inert;
                 body.add_conditions(around.conditions);
-                Test { name, state, line: test.line, body }
+                let may_run = skipped != Skip::Always;
+                Test { name, state, line: test.line, may_run, body }
             })
             .collect();
         tests.sort_by_key(|test| test.line);

@@ -260,3 +260,61 @@ fn files_in_other_languages_are_named() {
     let work = added([(Path::new("tool"), None, Some(script))].into_iter());
     assert_eq!(work, UnfinishedWork::default());
 }
+
+#[test]
+fn a_skip_under_a_condition_is_no_unfinished_work() {
+    let python = |mark: &str| {
+        format!("import sys, unittest, pytest\n\n{mark}\ndef test_it():\n    assert f()\n")
+    };
+    for mark in [
+        "@unittest.skipUnless(sys.platform == 'win32', 'windows')",
+        "@unittest.skipIf(sys.platform == 'win32', 'windows')",
+        "@unittest.skipIf(sys.platform != 'win32', 'windows')",
+        "@pytest.mark.skipif(sys.platform != 'win32', reason='windows')",
+        "@pytest.mark.skipif('sys.platform != \"win32\"')",
+        "@pytest.mark.skipif(sys.version_info < (3, 12), reason='old')",
+        "@unittest.skipUnless(HAS_SERVER, 'no server')",
+        "@skip_unless_windows",
+        "pytestmark = pytest.mark.skipif(sys.platform != 'win32', reason='windows')",
+        "skip_here = unittest.skipUnless(sys.platform == 'win32', 'w')\n@skip_here",
+        "needs = unittest.skipUnless(sys.platform == 'win32', 'w')\n@needs",
+    ] {
+        nothing("test_a.py", &python(mark));
+    }
+    for mark in [
+        "@unittest.skip('later')",
+        "@unittest.skipIf(True, 'later')",
+        "@unittest.skipUnless(False, 'later')",
+        "@pytest.mark.skipif(1 == 1, reason='later')",
+        "@pytest.mark.skipif('True')",
+        "@pytest.mark.xfail",
+        "pytestmark = [pytest.mark.skipif(sys.platform == 'win32'), pytest.mark.skip]",
+        "later = unittest.skip('later')\n@later",
+    ] {
+        assert_eq!(found("test_a.py", &python(mark)).len(), 1, "{mark}");
+    }
+    let rust = |mark: &str| format!("#[test]\n{mark}\nfn works() {{\n    assert!(f());\n}}\n");
+    for mark in [
+        "#[cfg_attr(windows, ignore)]",
+        "#[cfg_attr(not(windows), ignore)]",
+        "#[cfg_attr(not(feature = \"slow\"), ignore)]",
+    ] {
+        nothing("src/a.rs", &rust(mark));
+    }
+    for mark in ["#[ignore = \"later\"]", "#[cfg_attr(all(), ignore)]", "#[cfg_attr(test, ignore)]"]
+    {
+        assert_eq!(found("src/a.rs", &rust(mark)).len(), 1, "{mark}");
+    }
+    let script = |call: &str| format!("{call}('works', () => {{ expect(f()).toBe(1); }});\n");
+    nothing("a.test.js", &script("test.skipIf(process.platform !== 'win32')"));
+    nothing("a.test.js", &script("test.runIf(process.platform === 'win32')"));
+    assert_eq!(found("a.test.js", &script("test.skipIf(true)")).len(), 1);
+    assert_eq!(found("a.test.js", &script("test.skip")).len(), 1);
+    let go = |tag: &str| {
+        format!(
+            "//go:build {tag}\n\npackage a\n\nfunc TestA(t *testing.T) {{\n\tif f() {{ t.Fatal() }}\n}}\n"
+        )
+    };
+    nothing("a_test.go", &go("windows"));
+    assert_eq!(found("a_test.go", &go("ignore")).len(), 1);
+}

@@ -2,7 +2,7 @@
 
 use super::super::body::Body;
 use super::super::parse::{children, walk};
-use super::super::scope::ScopeId;
+use super::super::scope::{ScopeId, Skip};
 use super::super::source::{Source, Switch};
 use super::decorators::Aliases;
 use super::marks::is_mark;
@@ -100,7 +100,7 @@ impl<'s, 't> Reader<'_, 's, 't> {
         if at.dead {
             return;
         }
-        let has_skip = value.is_some_and(|value| value.has_skip);
+        let has_skip = value.is_some_and(|value| value.skip.is_some());
         if matches!(*name, "collect_ignore" | "collect_ignore_glob") {
             if let Some(value) = value {
                 self.found.switches(hooks::ignored(value.node, self.source));
@@ -171,7 +171,8 @@ pub(super) struct Value<'s, 't> {
     pub(super) node: Node<'t>,
     /// The names that it mentions.
     names: HashSet<&'s str>,
-    pub(super) has_skip: bool,
+    /// Whether it has a mark that skips.
+    pub(super) skip: Skip,
 }
 
 impl<'s, 't> Value<'s, 't> {
@@ -184,7 +185,7 @@ impl<'s, 't> Value<'s, 't> {
             }
             true
         });
-        Self { node, names, has_skip: aliases.has_skip(node, source) }
+        Self { node, names, skip: aliases.skip_in(node, source) }
     }
 
     /// Whether it is a function without an assertion, or nothing.

@@ -1,7 +1,7 @@
 //! The names of a module and its classes: what a later statement replaces or removes, and what
 //! fixtures skip.
 
-use super::super::scope::{ScopeId, TestCollector};
+use super::super::scope::{ScopeId, Skip, TestCollector};
 use super::super::source::Switch;
 use std::collections::{HashMap, HashSet};
 
@@ -171,7 +171,7 @@ impl Bindings {
             })
             .collect();
         for scope in self.constructors.iter().filter(|scope| plain.contains(scope)) {
-            found.skip(*scope);
+            found.skip(*scope, Skip::Always);
         }
         drop((classes, bound));
         self.bound.append(&mut others);
@@ -188,7 +188,7 @@ impl Bindings {
             match binding.bound {
                 Bound::Test(index) if always => found.skip_test(index),
                 Bound::Test(index) if sometimes => found.condition_test(index),
-                Bound::Class(scope, _) if always => found.skip(scope),
+                Bound::Class(scope, _) if always => found.skip(scope, Skip::Always),
                 Bound::Class(scope, _) if sometimes => found.condition(scope),
                 _ => {}
             }

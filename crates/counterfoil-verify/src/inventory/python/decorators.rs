@@ -2,10 +2,11 @@
 
 use super::super::constant::Truth;
 use super::super::parse::{children, walk};
+use super::super::scope::Skip;
 use super::super::source::Source;
 use super::last;
 use super::marks::is_mark_of_unittest;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use tree_sitter::Node;
 
 /// The maximum number of nodes that are read to find a skip.
@@ -13,7 +14,7 @@ const MAX_NODES: usize = 20_000;
 
 /// The names of a file that skip what they decorate.
 #[derive(Default)]
-pub(super) struct Aliases<'s>(HashSet<&'s str>);
+pub(super) struct Aliases<'s>(HashMap<&'s str, Skip>);
 
 impl<'s> Aliases<'s> {
     /// Reads `off = pytest.mark.skip`, `from unittest import skip as off`, and decorators that do
@@ -25,10 +26,15 @@ impl<'s> Aliases<'s> {
             match (child.kind(), inner.kind()) {
                 ("expression_statement", "assignment") => {
                     let left = inner.child_by_field_name("left").map(|left| source.node_text(left));
-                    let skips = inner
+                    let skip = inner
                         .child_by_field_name("right")
-                        .is_some_and(|right| aliases.has_skip(right, source));
-                    aliases.0.extend(left.filter(|left| skips && *left != "pytestmark"));
+                        .map_or(Skip::No, |right| aliases.skip_in(right, source));
+                    // The name of one whose condition is false here may say that it skips.
+                    let is_named = left.is_some_and(is_skip_mark)
+                        && inner.child_by_field_name("right").is_some_and(is_call);
+                    let skip = if is_named { Skip::Conditional.max(skip) } else { skip };
+                    let left = left.filter(|left| skip.is_some() && *left != "pytestmark");
+                    aliases.0.extend(left.map(|left| (left, skip)));
                 }
                 ("import_from_statement", _) => {
                     for import in
@@ -38,13 +44,14 @@ impl<'s> Aliases<'s> {
                             import.child_by_field_name(name).map(|node| source.node_text(node))
                         };
                         let skips = part("name").is_some_and(|name| is_skip_mark(last(name)));
-                        aliases.0.extend(part("alias").filter(|_| skips));
+                        let alias = part("alias").filter(|_| skips);
+                        aliases.0.extend(alias.map(|alias| (alias, Skip::Always)));
                     }
                 }
                 ("function_definition", _) => {
                     let name = child.child_by_field_name("name").map(|name| source.node_text(name));
                     if drops_its_argument(child, source) {
-                        aliases.0.extend(name);
+                        aliases.0.extend(name.map(|name| (name, Skip::Always)));
                     }
                 }
                 _ => {}
@@ -55,7 +62,19 @@ impl<'s> Aliases<'s> {
 
     /// Whether a name stands for a skip.
     fn is_skip(&self, name: &str) -> bool {
-        is_skip_mark(name) || self.0.contains(name)
+        self.named(name).is_some()
+    }
+
+    /// What a name stands for.
+    fn named(&self, name: &str) -> Skip {
+        self.0.get(name).copied().unwrap_or_else(|| {
+            if is_skip_mark(name) { Skip::under(says_condition(name)) } else { Skip::No }
+        })
+    }
+
+    /// What a call of a name stands for.
+    fn called(&self, call: Node<'_>, name: &str, source: &Source<'_>) -> Skip {
+        applied(call, name, source).min(self.named(name))
     }
 
     /// Whether what is called applies a skip to its argument: `unittest.expectedFailure`,
@@ -65,15 +84,15 @@ impl<'s> Aliases<'s> {
             return self.is_skip(source.last_name(callee));
         };
         let name = source.last_name(inner);
-        self.is_skip(name) && applies(callee, name, source)
+        self.called(callee, name, source).is_some()
     }
 
     /// Whether an expression has a mark that skips and whose condition may hold.
-    pub(super) fn has_skip(&self, node: Node<'_>, source: &Source<'_>) -> bool {
-        let (mut skip, mut fuel) = (false, MAX_NODES);
+    pub(super) fn skip_in(&self, node: Node<'_>, source: &Source<'_>) -> Skip {
+        let (mut skip, mut fuel) = (Skip::No, MAX_NODES);
         walk(node, |node| {
             fuel = fuel.saturating_sub(1);
-            if skip || fuel == 0 {
+            if skip == Skip::Always || fuel == 0 {
                 return false;
             }
             if node.kind() == "call"
@@ -81,14 +100,20 @@ impl<'s> Aliases<'s> {
                 && let name = source.last_name(callee)
                 && self.is_skip(name)
             {
-                skip = applies(node, name, source);
+                skip = skip.max(self.called(node, name, source));
                 return false;
             }
-            skip = node.kind() == "identifier" && self.is_skip(source.node_text(node));
-            !skip
+            if node.kind() == "identifier" {
+                skip = skip.max(self.named(source.node_text(node)));
+            }
+            true
         });
         skip
     }
+}
+
+fn is_call(node: Node<'_>) -> bool {
+    node.kind() == "call"
 }
 
 /// A decorator that returns something else than what it decorates: its parameter is not used.
@@ -105,7 +130,7 @@ fn drops_its_argument(function: Node<'_>, source: &Source<'_>) -> bool {
         returns |= node.kind() == "return_statement";
         !returns
     });
-    let has_skip = || Aliases::default().has_skip(body, source);
+    let has_skip = || Aliases::default().skip_in(body, source).is_some();
     returns && (!super::mentions(body, name, source) || has_skip())
 }
 
@@ -116,13 +141,20 @@ pub(super) fn is_skip_mark(name: &str) -> bool {
         || name.to_ascii_lowercase().starts_with("skip")
 }
 
+/// Whether the name of a mark of a project says that it has a condition: `skip_unless_linux`.
+fn says_condition(name: &str) -> bool {
+    let plain = name.to_ascii_lowercase().replace('_', "");
+    let rest = plain.strip_prefix("skipif").or_else(|| plain.strip_prefix("skipunless"));
+    rest.is_some_and(|rest| !rest.is_empty())
+}
+
 /// Whether the condition of a mark may hold. A condition counts unless it is known to be false.
-fn applies(call: Node<'_>, name: &str, source: &Source<'_>) -> bool {
+fn applied(call: Node<'_>, name: &str, source: &Source<'_>) -> Skip {
     let unless = name == "skipUnless";
     if !unless && !matches!(name, "skipif" | "skipIf" | "xfail") {
-        return true;
+        return Skip::Always;
     }
-    let Some(arguments) = call.child_by_field_name("arguments") else { return true };
+    let Some(arguments) = call.child_by_field_name("arguments") else { return Skip::Always };
     let condition = children(arguments).into_iter().find_map(|argument| {
         if argument.kind() != "keyword_argument" {
             return argument.is_named().then_some(argument);
@@ -130,16 +162,24 @@ fn applies(call: Node<'_>, name: &str, source: &Source<'_>) -> bool {
         let name = argument.child_by_field_name("name").map(|name| source.node_text(name));
         argument.child_by_field_name("value").filter(|_| name == Some("condition"))
     });
+    // pytest evaluates a text.
+    let is_text = condition.is_some_and(|condition| {
+        let parts = ["sys.", "os.", "platform."];
+        let text = source.node_text(condition);
+        condition.kind() == "string" && parts.iter().any(|part| text.contains(*part))
+    });
     match condition.map_or(Truth::Always(true), |condition| source.truth(condition)) {
-        Truth::Always(value) | Truth::Here(value) => value != unless,
-        Truth::Unknown => true,
+        Truth::Always(_) if is_text => Skip::Conditional,
+        Truth::Always(value) => Skip::from(value != unless),
+        Truth::Here(value) if value == unless => Skip::No,
+        Truth::Here(_) | Truth::Unknown => Skip::Conditional,
     }
 }
 
 /// What the decorators of a definition say about it.
 #[derive(Default)]
 pub(super) struct Decorators {
-    pub(super) skipped: bool,
+    pub(super) skipped: Skip,
     /// Whether its failures are discarded.
     pub(super) discards: bool,
     /// Whether it is no test: a fixture or a property.
@@ -161,8 +201,11 @@ impl Decorators {
             let Some(expression) = decorator.named_child(0) else { continue };
             let callee = expression.child_by_field_name("function").unwrap_or(expression);
             let name = last(source.node_text(callee));
-            decorators.skipped |= aliases.is_skip(name)
-                && (expression.kind() != "call" || applies(expression, name, source));
+            let skip = match expression.kind() {
+                "call" => aliases.called(expression, name, source),
+                _ => aliases.named(name),
+            };
+            decorators.skipped = decorators.skipped.max(skip);
             decorators.discards |= source.is_guard(name);
             decorators.fixture |= matches!(name, "fixture" | "property" | "cached_property");
             decorators.autouse |= name == "fixture" && has_true(expression, "autouse", source);
@@ -170,7 +213,8 @@ impl Decorators {
                 "parametrize" => {
                     decorators.cases =
                         rows(expression).map(|rows| rows * decorators.cases.unwrap_or(1));
-                    decorators.skipped |= every_row_skipped(expression, source, aliases);
+                    let rows = skip_of_rows(expression, source, aliases);
+                    decorators.skipped = decorators.skipped.max(rows);
                 }
                 "usefixtures" => decorators.fixtures.extend(strings(expression, source)),
                 _ => {}
@@ -219,9 +263,10 @@ fn rows(call: Node<'_>) -> Option<usize> {
     row_nodes(call).map(|rows| rows.len())
 }
 
-fn every_row_skipped(call: Node<'_>, source: &Source<'_>, aliases: &Aliases<'_>) -> bool {
-    row_nodes(call).is_some_and(|rows| {
-        !rows.is_empty()
-            && rows.iter().all(|row| row.kind() == "call" && aliases.has_skip(*row, source))
-    })
+/// What the rows are all skipped by.
+fn skip_of_rows(call: Node<'_>, source: &Source<'_>, aliases: &Aliases<'_>) -> Skip {
+    let skip = |row: Node<'_>| {
+        if row.kind() == "call" { aliases.skip_in(row, source) } else { Skip::No }
+    };
+    row_nodes(call).unwrap_or_default().into_iter().map(skip).min().unwrap_or_default()
 }

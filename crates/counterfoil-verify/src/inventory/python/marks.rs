@@ -3,7 +3,7 @@
 
 use super::super::constant::Truth;
 use super::super::parse::{arguments_of, walk};
-use super::super::scope::ScopeId;
+use super::super::scope::{ScopeId, Skip};
 use super::super::source::Switch;
 use super::assignments::Value;
 use super::{Container, Reader, last};
@@ -22,13 +22,17 @@ pub(super) fn is_mark_of_unittest(name: &str) -> bool {
 impl<'s, 't> Reader<'_, 's, 't> {
     /// Skips everything in a container.
     pub(super) fn skip(&mut self, at: Container<'t>) {
+        self.skip_as(at, Skip::under(at.here));
+    }
+
+    fn skip_as(&mut self, at: Container<'t>, skip: Skip) {
         if at.scope == ScopeId::FILE && self.source.is_package_of_tests && !at.dead {
             let what = "skips the tests of its folder".to_owned();
             self.found.switches([Switch::new(at.node, what)]);
         }
         match at {
             Container { dead: true, .. } => {}
-            Container { conditions: 0, .. } => self.found.skip(at.scope),
+            Container { conditions: 0, .. } => self.found.skip(at.scope, skip),
             _ => self.found.condition(at.scope),
         }
     }
@@ -49,18 +53,26 @@ impl<'s, 't> Reader<'_, 's, 't> {
         owners: &[&str],
         value: &Value<'s, 't>,
     ) {
+        let mut skip = Skip::under(at.here);
         let conditions = match name {
-            "pytestmark" if value.has_skip => 0,
+            "pytestmark" if value.skip.is_some() => {
+                skip = skip.min(value.skip);
+                0
+            }
             "pytestmark" => return,
             _ => match self.source.truth(value.node) {
                 Truth::Always(is) | Truth::Here(is) if is == (name == "__test__") => return,
-                Truth::Always(_) | Truth::Here(_) => 0,
+                Truth::Always(_) => 0,
+                Truth::Here(_) => {
+                    skip = Skip::Conditional;
+                    0
+                }
                 Truth::Unknown => 1,
             },
         };
         let conditions = at.conditions.saturating_add(conditions);
         if owners.is_empty() {
-            return self.skip(Container { conditions, ..at });
+            return self.skip_as(Container { conditions, ..at }, skip);
         }
         // Classes of the product have names like tests as well: `TestBed.__test__ = False`.
         let is_foreign = name == "__test__" && self.bindings.is_imported(owners[0]);
