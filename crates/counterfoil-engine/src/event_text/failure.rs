@@ -35,29 +35,33 @@ mod tests {
     use counterfoil_flow::CheckStatus;
     use serde_json::json;
 
-    fn failure(agent: Option<&str>, builtin: Option<&BuiltinStep>, value: Value) -> Option<String> {
-        step_failure(agent, builtin, Some(&value), &BTreeMap::new())
+    fn failure(
+        agent: Option<&str>,
+        builtin: Option<&BuiltinStep>,
+        value: &Value,
+    ) -> Option<String> {
+        step_failure(agent, builtin, Some(value), &BTreeMap::new())
     }
 
     #[test]
     fn a_command_fails_by_its_exit_code() {
         let value = |code: i64| json!({"ok": code == 0, "exit_code": code, "output": "a\nno\n\n"});
-        assert_eq!(failure(None, None, value(0)), None);
-        assert_eq!(failure(None, None, value(7)).as_deref(), Some("exit code 7: no"));
-        assert_eq!(failure(Some("coder"), None, value(7)), None, "the words of an agent");
-        assert_eq!(failure(None, None, json!({"exit_code": 7})), None, "another result");
+        assert_eq!(failure(None, None, &value(0)), None);
+        assert_eq!(failure(None, None, &value(7)).as_deref(), Some("exit code 7: no"));
+        assert_eq!(failure(Some("coder"), None, &value(7)), None, "the words of an agent");
+        assert_eq!(failure(None, None, &json!({"exit_code": 7})), None, "another result");
     }
 
     #[test]
     fn a_commit_fails_if_there_is_none() {
         let commit = BuiltinStep::Commit("Fix it".to_owned());
         let value = |ok: bool| json!({"ok": ok, "output": "a hook says no"});
-        assert_eq!(failure(None, Some(&commit), value(true)), None);
-        let failed = failure(None, Some(&commit), value(false));
+        assert_eq!(failure(None, Some(&commit), &value(true)), None);
+        let failed = failure(None, Some(&commit), &value(false));
         assert_eq!(failed.as_deref(), Some("not committed: a hook says no"));
         let read = BuiltinStep::Read("plan.json".to_owned());
         let file = json!({"ok": false, "exit_code": 3});
-        assert_eq!(failure(None, Some(&read), file), None, "what a file says");
+        assert_eq!(failure(None, Some(&read), &file), None, "what a file says");
     }
 
     #[test]

@@ -144,8 +144,8 @@ fn filters_leave_what_they_name() {
     let site = Site::start();
     let journal = Journal::open(&site.state("state")).unwrap();
     let sample = |workflow| Sample { workflow, ..Sample::default() };
-    Run::of(&journal, "done", &sample("fix")).end(Outcome::Done);
-    let mut failed = Run::of(&journal, "failed", &sample("fix"));
+    Run::of(&journal, "done", &sample("mend")).end(Outcome::Done);
+    let mut failed = Run::of(&journal, "failed", &sample("mend"));
     failed.summary.reason = "100% broken".to_owned();
     failed.add(&refuted()).summary.state = "Deploy".to_owned();
     failed.end(Outcome::Failed);
@@ -162,11 +162,12 @@ fn filters_leave_what_they_name() {
         ("group=running", &["running"]),
         ("group=interrupted", &["stopped"]),
         ("group=failed", &["failed"]),
-        ("workflow=fix", &["done", "failed"]),
-        ("workflow=fi", &[]),
+        ("workflow=mend", &["done", "failed"]),
+        ("workflow=me", &[]),
         ("q=DEPLOY", &["failed"]),
         ("q=100%25", &["failed"]),
-        ("q=fix", &["done", "failed"]),
+        ("q=mend", &["done", "failed"]),
+        ("q=fix+the", &["done", "failed", "running", "stopped", "waiting"]),
         ("refuted=true", &["failed"]),
         ("group=failed&workflow=other", &[]),
     ] {
