@@ -51,6 +51,9 @@ def loaded(page, seq):
     """Waits until an event is in the window, with its text and the texts around it, and returns what is seen."""
 
     def seen():
+        # Until the script has begun, the page has the list that the server made.
+        if page.locator(".events-view").count() == 0:
+            return None
         now = look(page)
         return now if seq in now["seen"] and None not in now["texts"] else None
 
