@@ -196,8 +196,8 @@ fn the_output_of_a_command_is_no_reply_that_was_accepted() {
     let [started, end] = command("check", 7);
     let Event::AttemptEnded(mut ended) = end else { panic!("no end") };
     ended.reply = Some(runs::reply("transcripts/a/check", "transcripts/a/check.text"));
-    runs::write(&site.state("state"), "transcripts/a/check.text", "2 of 7 fail");
     let (journal, _run) = run_of(&site, &[started, Event::AttemptEnded(ended)]);
+    runs::write(&site.state("state"), "transcripts/a/check.text", "2 of 7 fail");
     let page = site.page("/runs/a/attempts/check%231");
     let (_, output) = page.split_once("<section id=\"replies\">").unwrap();
     let output = output.split("</section>").next().unwrap();
