@@ -388,10 +388,10 @@ impl Workspaces {
     /// Undoes the merge of a workspace, or of all workspaces of a run, newest first. All of it is
     /// undone, or nothing.
     pub fn undo(&self, run: &str, id: Option<&str>) -> Result<Undone, Error> {
-        self.undo_recorded(run, id, |_| Ok(()))
+        self.undo_recorded(run, id.as_ref().map(std::slice::from_ref), |_| Ok(()))
     }
 
-    /// Undoes like [`Workspaces::undo`]. What is about to be undone, oldest first, is told before the
+    /// Undoes like [`Workspaces::undo`], the merges of several workspaces. What is about to be undone, oldest first, is told before the
     /// first file is written, so that it can be recorded; nothing is undone if that fails. Nothing is
     /// told if nothing can be undone.
     ///
@@ -401,10 +401,10 @@ impl Workspaces {
     pub fn undo_recorded<E: From<Error>>(
         &self,
         run: &str,
-        id: Option<&str>,
+        ids: Option<&[&str]>,
         record: impl FnOnce(&[MergeRecord]) -> Result<(), E>,
     ) -> Result<Undone, E> {
-        undo::undo(self, run, id, record)
+        undo::undo(self, run, ids, record)
     }
 
     /// Records what a step changed in the repository, so that it can be undone like a merge.

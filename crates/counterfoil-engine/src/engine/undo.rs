@@ -16,7 +16,7 @@ use std::path::Path;
 const MAX_FILES: usize = 100;
 
 impl Engine {
-    /// Puts the files back that a run changed in a repository, or a workspace or an attempt of it,
+    /// Puts the files back that a run changed in a repository, or some workspaces and attempts of it,
     /// and records that. The run cannot be reopened then.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ impl Engine {
     pub fn undo(
         &self,
         run: &str,
-        workspace: Option<&str>,
+        workspaces: Option<&[&str]>,
         repo: &Path,
         by: impl Into<DecidedBy>,
     ) -> Result<workspaces::Undone, Error> {
@@ -38,7 +38,7 @@ impl Engine {
             return Err(Error::NotEnded { run });
         }
         let by = by.into();
-        let undone = self.workspaces(repo).undo_recorded(&run, workspace, |records| {
+        let undone = self.workspaces(repo).undo_recorded(&run, workspaces, |records| {
             record_undo(&lease, run_state, records, by)
         })?;
         lease.release()?;

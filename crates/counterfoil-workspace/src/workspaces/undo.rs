@@ -13,12 +13,12 @@ use std::path::PathBuf;
 pub(super) fn undo<E: From<Error>>(
     workspaces: &Workspaces,
     run: &str,
-    id: Option<&str>,
+    ids: Option<&[&str]>,
     record: impl FnOnce(&[MergeRecord]) -> Result<(), E>,
 ) -> Result<Undone, E> {
     let _lock = lock::exclusive(&workspaces.state)?;
     let mut plans = plan::all(&workspaces.state.join("undo").join(run_name(run)));
-    plans.retain(|(_, plan)| id.is_none_or(|id| plan.id == id));
+    plans.retain(|(_, plan)| ids.is_none_or(|ids| ids.contains(&plan.id.as_str())));
     plans.reverse();
     for (_, plan) in plans.iter().filter(|(_, plan)| plan.state == MergeRecordState::Begun) {
         let paths = workspaces.paths(&plan.run, &plan.id);

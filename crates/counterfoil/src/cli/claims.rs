@@ -196,12 +196,15 @@ Restores the files that agents changed in the repository, and those that were me
 changes are reverted or none: if a file has changed since, nothing is reverted and the file is listed (exit code 1). The newest changes \
 are reverted first. The run must have ended, and cannot be resumed then.
 
+With STEP, only the changes of this step are reverted: those of all its attempts. STEP#N is one of them.
+
 Not reverted: commits (their files are; use `git revert` for the commits), files that git ignores, what commands of the workflow changed, \
 and what several agents changed in the same folder at the same time.
 
 Examples:
   counterfoil undo last                 all changes of the last run
-  counterfoil undo last implement       only those of this step
+  counterfoil undo last implement       only those of this step, of all its attempts
+  counterfoil undo last implement#2     only those of its second attempt
   counterfoil undo last build/login     only those of this item";
 
 #[derive(Debug, Args)]
@@ -211,7 +214,8 @@ pub(crate) struct UndoArgs {
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 
-    /// Revert only this step or item, by its name in `counterfoil show`
+    /// Revert only this step or item, by its name in `counterfoil show`: all its attempts, or one of
+    /// them with STEP#N
     #[arg(value_name = "STEP")]
     pub(crate) workspace: Option<String>,
 

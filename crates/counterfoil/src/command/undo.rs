@@ -33,19 +33,21 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
     let workspaces = engine.workspaces(&repo);
     let foldings = workspaces.merge_records(&run);
     let known: BTreeSet<&str> = foldings.iter().map(|folding| folding.id.as_str()).collect();
-    let workspace = match &args.workspace {
+    let chosen = match &args.workspace {
         Some(name) => Some(
-            find_workspace(name, &known)
+            find_workspaces(name, &known)
                 .map_err(|hint| anyhow!("run {run} has no recorded changes of '{name}'; {hint}"))?,
         ),
         None => None,
     };
-    let lost = match workspace {
+    let lost = match chosen {
         Some(_) => BTreeSet::new(),
         None => lost_files(&engine, &run, &foldings)?,
     };
-    let selected = foldings.iter().filter(|folding| workspace.is_none_or(|id| folding.id == id));
-    if selected.clone().all(|folding| folding.state == MergeRecordState::Undone) {
+    let chosen = chosen.as_deref();
+    let is_chosen = |id: &str| chosen.is_none_or(|ids| ids.contains(&id));
+    let is_done = |folding: &MergeRecord| folding.state == MergeRecordState::Undone;
+    if foldings.iter().all(|folding| is_done(folding) || !is_chosen(&folding.id)) {
         let shown = display_path(&repo);
         if !foldings.is_empty() {
             let mut text = format!("nothing to undo in {shown}: the changes were already undone\n");
@@ -62,7 +64,7 @@ pub(crate) fn run(args: &UndoArgs) -> Result<Exit> {
         return Ok(paths.is_empty().into());
     }
     // Only now the journal is written: it records that the run was undone.
-    let mut undone = state_folder::open(&state)?.undo(&run, workspace, &repo, person::current())?;
+    let mut undone = state_folder::open(&state)?.undo(&run, chosen, &repo, person::current())?;
     if !lost.is_empty() {
         undone.notes.push(render::left_by_lost_attempts(&lost));
     }
@@ -106,22 +108,23 @@ fn note_of_lost(lost: &BTreeSet<String>) -> Option<String> {
     Some(format!("note: {}; it is not known who wrote them\n", escape_control(&note)))
 }
 
-/// Finds a workspace by its full name, or by its name without the number if that is unambiguous.
-/// The error is a hint.
-fn find_workspace<'a>(name: &str, known: &BTreeSet<&'a str>) -> Result<&'a str, String> {
+/// Finds a workspace or an attempt by its full name, or all of a step by their name without the
+/// number. The error is a hint.
+fn find_workspaces<'a>(name: &str, known: &BTreeSet<&'a str>) -> Result<Vec<&'a str>, String> {
     if let Some(id) = known.get(name) {
-        return Ok(id);
+        return Ok(vec![*id]);
     }
     let numbered = |id: &&&str| id.rsplit_once('#').is_some_and(|(path, _)| path == name);
     let numbered: Vec<&str> = known.iter().filter(numbered).copied().collect();
-    match numbered.as_slice() {
-        [one] => Ok(one),
-        [] if known.is_empty() => Err("it has none at all".to_owned()),
-        [] => Err(did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
-            format!("available: {}", known.iter().copied().collect::<Vec<_>>().join(", "))
-        })),
-        several => Err(format!("choose one of {}", several.join(", "))),
+    if !numbered.is_empty() {
+        return Ok(numbered);
     }
+    if known.is_empty() {
+        return Err("it has none at all".to_owned());
+    }
+    Err(did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
+        format!("available: {}", known.iter().copied().collect::<Vec<_>>().join(", "))
+    }))
 }
 
 #[cfg(test)]
@@ -129,18 +132,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workspace_is_found_with_or_without_its_number() {
+    fn all_workspaces_of_a_name_are_found_without_a_number_and_one_with_it() {
         let known = BTreeSet::from(["build/a#1", "build/b#1", "build/b#2", "fix"]);
         for (name, expected) in [
-            ("build/a#1", Ok("build/a#1")),
-            ("build/a", Ok("build/a#1")),
-            ("fix", Ok("fix")),
-            ("build/b", Err("choose one of build/b#1, build/b#2")),
+            ("build/a#1", Ok(vec!["build/a#1"])),
+            ("build/a", Ok(vec!["build/a#1"])),
+            ("fix", Ok(vec!["fix"])),
+            ("build/b#2", Ok(vec!["build/b#2"])),
+            ("build/b", Ok(vec!["build/b#1", "build/b#2"])),
             ("build/a#9", Err("did you mean 'build/a#1'?")),
             ("somewhere else", Err("available: build/a#1, build/b#1, build/b#2, fix")),
         ] {
-            assert_eq!(find_workspace(name, &known), expected.map_err(str::to_owned), "{name}");
+            assert_eq!(find_workspaces(name, &known), expected.map_err(str::to_owned), "{name}");
         }
-        assert_eq!(find_workspace("a", &BTreeSet::new()), Err("it has none at all".to_owned()));
+        assert_eq!(find_workspaces("a", &BTreeSet::new()), Err("it has none at all".to_owned()));
     }
 }

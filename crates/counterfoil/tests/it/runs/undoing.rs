@@ -1,6 +1,6 @@
 //! A run whose changes were undone stays ended, and everything that shows it says so.
 
-use crate::runs::project::{WorkflowProject, replies};
+use crate::runs::project::{WorkflowProject, looping, replies};
 use serde_json::json;
 
 const GATED: &str = "
@@ -62,6 +62,47 @@ fn what_could_not_be_undone_leaves_the_run_as_it_was() {
     project.run(&["undo", "last"]).expect(0, &["undone: restored 1 file"]);
     let refused = project.run_refused(&["resume", "last"]);
     assert!(refused.contains("was undone by kim"), "{refused}");
+}
+
+/// A run whose step was visited twice, and wrote `a.txt` both times.
+fn visited_twice() -> WorkflowProject {
+    let first =
+        r#"writes: { a.txt: "1\n", b.txt: "1\n" }, text: '{"ok": false, "note": "not yet"}'"#;
+    let second = r#"writes: { a.txt: "2\n", c.txt: "2\n" }, text: '{"ok": true}'"#;
+    let project = WorkflowProject::new(&looping(3), &replies(&[first, second]));
+    project.init_git();
+    project.commit_all("base");
+    project.run_workflow();
+    assert_eq!(project.read("a.txt"), "2\n");
+    project
+}
+
+#[test]
+fn a_step_is_undone_in_all_its_attempts() {
+    let project = visited_twice();
+    project.run(&["undo", "last", "work"]).expect(0, &["undone: restored 3 files"]);
+    for name in ["a.txt", "b.txt", "c.txt"] {
+        assert!(!project.path(name).exists(), "{name}");
+    }
+    assert_eq!(project.events().last().unwrap()["steps"], json!(["work#1", "work#2"]));
+    project.run(&["undo", "last", "work"]).expect(0, &["already undone"]);
+}
+
+#[test]
+fn one_attempt_of_a_step_is_undone_alone() {
+    let project = visited_twice();
+    // The second one changed the same file since.
+    project.run(&["undo", "last", "work#1"]).expect(1, &["nothing was restored", "  a.txt"]);
+    project.run(&["undo", "last", "work#2"]).expect(0, &["undone: restored 2 files"]);
+    for name in ["a.txt", "b.txt"] {
+        assert_eq!(project.read(name), "1\n", "{name}");
+    }
+    assert!(!project.path("c.txt").exists());
+    // What is left of them.
+    project.run(&["undo", "last", "work"]).expect(0, &["undone: restored 2 files"]);
+    assert!(!project.path("a.txt").exists());
+    let refused = project.run_refused(&["undo", "last", "work#3"]);
+    assert!(refused.contains("has no recorded changes of 'work#3'"), "{refused}");
 }
 
 #[test]
