@@ -4,7 +4,7 @@ use super::change::{FileChange, FileEdit};
 use super::checks;
 use super::json;
 use super::project_file::FileState;
-use super::suggest::{Suggestion, suggest};
+use super::suggest::{Suggestion, is_named_like, suggest};
 use super::survey::{
     CLAUDE_SERVERS, CLAUDE_SETTINGS, CODEX_SETTINGS, CONFIG_SCHEMA, GEMINI_SETTINGS, Survey,
 };
@@ -69,8 +69,8 @@ type Reason = String;
 /// The contracts that a person chose for agents, by agent.
 pub(crate) type Bindings = BTreeMap<String, String>;
 
-/// The agents that have the name of one of our contracts, with that contract. A name is no reason to
-/// bind them: somebody has to say that the agent returns what the contract asks for.
+/// The agents that have the name of one of our contracts, or of its agent, with that contract. A name
+/// is no reason to bind them: somebody has to say that the agent returns what the contract asks for.
 pub(crate) fn unasked_bindings(survey: &Survey, chosen: &Bindings) -> Bindings {
     let config = current_config(survey);
     let agents = survey.subagents.named.keys().filter(|name| {
@@ -321,15 +321,21 @@ fn add_bindings(
     let unasked = unasked_bindings(survey, bindings);
     if unasked.len() > MAX_NAMED {
         notes.push(format!(
-            "not bound: {} with the name of a built-in contract",
+            "not bound: {} with the name of a built-in contract or of its agent",
             pluralize(unasked.len() - MAX_NAMED, "more agent")
         ));
     }
     for (name, id) in unasked.iter().take(MAX_NAMED) {
+        let not_bound = if is_named_like(id, name) {
+            format!("agent '{name}' has the name of the contract {id} and is not bound to it")
+        } else {
+            format!(
+                "the contract {id} is for an agent named '{name}', and yours is not bound to it"
+            )
+        };
         notes.push(format!(
-            "agent '{name}' has the name of the contract {id} and is not bound to it; if it returns \
-             what `counterfoil contract show {id}` describes, bind it with \
-             `counterfoil init --bind {}`",
+            "{not_bound}; if the agent returns what `counterfoil contract show {id}` describes, bind \
+             it with `counterfoil init --bind {}`",
             shell::quote(&format!("{name}={id}"))
         ));
     }

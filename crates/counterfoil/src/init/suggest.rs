@@ -33,8 +33,7 @@ pub(crate) enum Suggestion {
 pub(crate) fn suggest(agent: &str, contracts: &[AvailableContract]) -> Suggestion {
     let agent = normalize(agent);
     let names = |contract: &AvailableContract| {
-        let tail = contract.id.rsplit('/').next().unwrap_or(&contract.id);
-        [Some(normalize(tail)), contract.agent.as_deref().map(normalize)]
+        [Some(normalize(name_of(&contract.id))), contract.agent.as_deref().map(normalize)]
             .into_iter()
             .flatten()
             .collect::<BTreeSet<_>>()
@@ -62,6 +61,16 @@ pub(crate) fn suggest(agent: &str, contracts: &[AvailableContract]) -> Suggestio
     candidates.extend(similar.into_iter().map(|(_, id)| id.to_owned()));
     candidates.truncate(MAX_CANDIDATES);
     if candidates.is_empty() { Suggestion::NoMatch } else { Suggestion::Ambiguous(candidates) }
+}
+
+/// Whether a contract has the name of an agent; it may also be for an agent of that name.
+pub(crate) fn is_named_like(id: &str, agent: &str) -> bool {
+    normalize(name_of(id)) == normalize(agent)
+}
+
+/// The name of a contract: its id without the pack.
+fn name_of(id: &str) -> &str {
+    id.rsplit('/').next().unwrap_or(id)
 }
 
 /// The similarity of two names, from 0 to 1. It is 1 if one name contains all words of the other.

@@ -234,6 +234,13 @@ fn the_name_of_an_agent_is_no_reason_to_bind_it_to_one_of_our_contracts() {
         ) && shown.contains("`counterfoil init --bind qa=execution-loop/qa`"),
         "{shown}"
     );
+    // One whose name is another, and which is for an agent of that name.
+    project.write("repo/.claude/agents/fixer.md", QA.replace("qa", "fixer"));
+    let named = project.snapshot(project.command().args(["init", "--yes"]));
+    let id = "review-fix/fixer-result";
+    let note = format!("the contract {id} is for an agent named 'fixer', and yours is not bound");
+    assert!(named.contains(&note), "{named}");
+    assert!(named.contains(&format!("`counterfoil init --bind fixer={id}`")), "{named}");
     // A contract of the project itself is the project's word.
     let config = project.read("repo/counterfoil.toml");
     assert!(!config.contains("execution-loop/qa"), "{config}");
