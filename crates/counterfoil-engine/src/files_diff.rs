@@ -76,7 +76,30 @@ pub enum DiffBody {
 }
 
 /// A state of a file: in which record, and in which place of it.
-type Place = (usize, usize);
+pub(crate) type Place = (usize, usize);
+
+/// Successive changes of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) path: String,
+    /// It begins before this one.
+    pub(crate) first: Place,
+    /// It ends after this one.
+    pub(crate) last: Place,
+    /// The bytes before and after each change.
+    pub(crate) bytes: u64,
+}
+
+impl Span {
+    /// Several spans of a file as one: from before the first to after the last.
+    fn whole(spans: Vec<Self>) -> Option<Self> {
+        spans.into_iter().reduce(|before, after| Self {
+            last: after.last,
+            bytes: before.bytes.saturating_add(after.bytes),
+            ..before
+        })
+    }
+}
 
 impl Engine {
     /// What attempts of a run changed in the files, in the repository itself or in a worktree that was
@@ -94,9 +117,13 @@ impl Engine {
         let workspaces = self.workspaces(Path::new("."));
         let mut records = Vec::new();
         for attempt in attempts {
-            records.extend(workspaces.recorded_changes(run, attempt)?);
+            records.extend(workspaces.recorded_changes(run, attempt));
         }
-        if records.is_empty() { Ok(None) } else { compare(&mut records, limits).map(Some) }
+        if records.is_empty() {
+            return Ok(None);
+        }
+        let whole = spans(&records).into_values().filter_map(Span::whole);
+        compare(&records, whole, limits).map(Some)
     }
 
     /// When what is recorded of a run's changes was added to or removed from last.
@@ -105,19 +132,38 @@ impl Engine {
     }
 }
 
-fn compare(records: &mut [RecordedChanges], limits: &DiffLimits) -> Result<FilesDiff, Error> {
-    let mut all: BTreeMap<String, (Place, Place, u64)> = BTreeMap::new();
+/// What was changed, by path. A new span begins where a file is not what the change before left.
+pub(crate) fn spans(records: &[RecordedChanges]) -> BTreeMap<String, Vec<Span>> {
+    let mut all: BTreeMap<String, Vec<Span>> = BTreeMap::new();
     for (record, changes) in records.iter().enumerate() {
         for (place, file) in changes.files().enumerate() {
             let (before, after) = (file.before.unwrap_or(0), file.after.unwrap_or(0));
-            let known = all.entry(file.path).or_insert(((record, place), (record, place), before));
-            known.1 = (record, place);
-            known.2 = known.2.saturating_add(after);
+            let here = (record, place);
+            let known = all.entry(file.path.clone()).or_default();
+            let continued = known.last_mut().filter(|span| {
+                let (earlier, earlier_place) = span.last;
+                changes.continues(place, &records[earlier], earlier_place)
+            });
+            if let Some(span) = continued {
+                span.last = here;
+                span.bytes = span.bytes.saturating_add(after);
+            } else {
+                let bytes = before.saturating_add(after);
+                known.push(Span { path: file.path, first: here, last: here, bytes });
+            }
         }
     }
+    all
+}
+
+pub(crate) fn compare(
+    records: &[RecordedChanges],
+    spans: impl Iterator<Item = Span>,
+    limits: &DiffLimits,
+) -> Result<FilesDiff, Error> {
     let mut diff = FilesDiff::default();
     let mut left = limits.bytes;
-    for (path, (first, last, bytes)) in all {
+    for Span { path, first, last, bytes } in spans {
         if diff.files.len() >= limits.files {
             diff.left_out += 1;
             continue;

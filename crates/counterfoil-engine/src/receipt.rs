@@ -63,7 +63,7 @@ pub struct Receipt {
     pub checks: Vec<ReceiptCheck>,
     /// The commits that the run made.
     pub commits: Vec<ReceiptCommit>,
-    /// What the run changed, compared with the commit that it started from.
+    /// What the steps of the run changed.
     pub changes: ReceiptChanges,
     /// What the run used.
     pub usage: Usage,
@@ -160,8 +160,8 @@ pub struct ReceiptCommit {
 pub struct ReceiptChanges {
     /// The files that the steps of the run changed, as they were observed.
     pub files: Vec<String>,
-    /// The difference between the commit at the start and these files now; empty if it could not be
-    /// read.
+    /// The differences, from before the first to after the last of these changes; empty if none is
+    /// recorded. A file that something else changed in between has several.
     pub diff: String,
 }
 
@@ -240,7 +240,8 @@ fn commit_of(attempt: &Attempt) -> Option<ReceiptCommit> {
     Some(ReceiptCommit { commit: commit.to_owned(), subject: subject.clone(), diff: String::new() })
 }
 
-fn changed_files(steps: &[&Attempt]) -> Vec<String> {
+/// The files that attempts changed, as they were observed.
+pub(crate) fn changed_files(steps: &[&Attempt]) -> Vec<String> {
     let mut files: Vec<String> = Vec::new();
     for changed in steps.iter().filter_map(|attempt| attempt.changed.as_ref()) {
         files

@@ -413,8 +413,13 @@ impl Workspaces {
     }
 
     /// What a merge or a step changed. `None` if it is not recorded.
-    pub fn recorded_changes(&self, run: &str, id: &str) -> Result<Option<RecordedChanges>, Error> {
+    pub fn recorded_changes(&self, run: &str, id: &str) -> Option<RecordedChanges> {
         steps::recorded(self, run, id)
+    }
+
+    /// What the merges and the steps of a run changed, as far as it is recorded, oldest first.
+    pub fn all_recorded_changes(&self, run: &str) -> Vec<RecordedChanges> {
+        steps::all_recorded(self, run)
     }
 
     /// When a record of a run was added or removed last; `None` if it has none.

@@ -4,8 +4,8 @@
 use super::disk::Root;
 use super::merge::draft::{Draft, Target};
 use super::metadata::EncodedPath;
-use super::plan::{self, Image, Plan};
-use super::{Error, Workspaces, at, lock, run_name};
+use super::plan::{self, Direction, Image, Plan};
+use super::{Error, MergeRecordState, Workspaces, at, lock, run_name};
 use crate::snapshot::FileAt;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -24,8 +24,7 @@ const AT_A_TIME: usize = 64;
 #[derive(Debug)]
 pub struct RecordedChanges {
     plan: Plan,
-    before: (File, PathBuf),
-    after: (File, PathBuf),
+    folder: PathBuf,
 }
 
 /// A file that a merge or a step changed.
@@ -50,16 +49,58 @@ impl RecordedChanges {
         })
     }
 
+    /// The attempt or the workspace that made the changes.
+    pub fn id(&self) -> &str {
+        &self.plan.id
+    }
+
+    /// Whether the changes were put back, or are being put back.
+    pub fn is_undone(&self) -> bool {
+        matches!(self.plan.state, MergeRecordState::Undoing | MergeRecordState::Undone)
+    }
+
     /// The bytes of a file before, by its place in [`Self::files`].
-    pub fn read_before(&mut self, place: usize) -> Result<Option<Vec<u8>>, Error> {
+    pub fn read_before(&self, place: usize) -> Result<Option<Vec<u8>>, Error> {
         let change = self.plan.changes.get(place);
-        read_image(&mut self.before, change.and_then(|change| change.before.as_ref()))
+        self.read_image("before", change.and_then(|change| change.before.as_ref()))
     }
 
     /// The bytes of a file afterwards, by its place in [`Self::files`].
-    pub fn read_after(&mut self, place: usize) -> Result<Option<Vec<u8>>, Error> {
+    pub fn read_after(&self, place: usize) -> Result<Option<Vec<u8>>, Error> {
         let change = self.plan.changes.get(place);
-        read_image(&mut self.after, change.and_then(|change| change.after.as_ref()))
+        self.read_image("after", change.and_then(|change| change.after.as_ref()))
+    }
+
+    /// Whether a file was before these changes what it was after earlier ones.
+    pub fn continues(&self, place: usize, earlier: &Self, earlier_place: usize) -> bool {
+        let before = self.plan.changes.get(place).and_then(|change| change.before.as_ref());
+        let change = earlier.plan.changes.get(earlier_place);
+        match (change.and_then(|change| change.after.as_ref()), before) {
+            (Some(after), Some(before)) => after.content.is(&before.content),
+            (after, before) => after.is_none() && before.is_none(),
+        }
+    }
+
+    /// Whether a file is now what it was after these changes, or before them if they were undone.
+    /// `None` if it cannot be read, such as on another machine.
+    pub fn is_still(&self, place: usize) -> Option<bool> {
+        let change = self.plan.changes.get(place)?;
+        let root = Root::open(&self.plan.top.0).ok()?;
+        let now = root.state(&change.path.0).ok()?;
+        let direction = if self.is_undone() { Direction::Undo } else { Direction::Merge };
+        Some(plan::has_content(&now, change.ends(direction).1))
+    }
+
+    /// The bytes of an image in a file of saved contents.
+    fn read_image(&self, name: &str, image: Option<&Image>) -> Result<Option<Vec<u8>>, Error> {
+        let Some(image) = image else { return Ok(None) };
+        let path = self.folder.join(name);
+        let mut file = File::open(&path).map_err(at("open", &path))?;
+        let mut bytes = Vec::new();
+        file.seek(SeekFrom::Start(image.offset))
+            .and_then(|_| file.take(image.content.size).read_to_end(&mut bytes))
+            .map_err(at("read", &path))?;
+        Ok(Some(bytes))
     }
 }
 
@@ -116,20 +157,18 @@ pub(super) fn record(
     draft.finish_done(workspaces, &paths, Target { top: step.top, prefix }, is_new, left_out)
 }
 
-pub(super) fn recorded(
-    workspaces: &Workspaces,
-    run: &str,
-    id: &str,
-) -> Result<Option<RecordedChanges>, Error> {
+pub(super) fn recorded(workspaces: &Workspaces, run: &str, id: &str) -> Option<RecordedChanges> {
     let plans = plan::all(&folder_of(workspaces, run));
-    let Some((folder, plan)) = plans.into_iter().rev().find(|(_, plan)| plan.id == id) else {
-        return Ok(None);
-    };
-    let open = |name: &str| {
-        let path = folder.join(name);
-        File::open(&path).map(|file| (file, path.clone())).map_err(at("open", &path))
-    };
-    Ok(Some(RecordedChanges { before: open("before")?, after: open("after")?, plan }))
+    let (folder, plan) = plans.into_iter().rev().find(|(_, plan)| plan.id == id)?;
+    Some(RecordedChanges { plan, folder })
+}
+
+/// All that merges and steps of a run changed, oldest first. A merge that was begun and not completed
+/// has changed nothing for certain.
+pub(super) fn all_recorded(workspaces: &Workspaces, run: &str) -> Vec<RecordedChanges> {
+    let mut plans = plan::all(&folder_of(workspaces, run));
+    plans.retain(|(_, plan)| plan.state != MergeRecordState::Begun);
+    plans.into_iter().map(|(folder, plan)| RecordedChanges { plan, folder }).collect()
 }
 
 /// When a record of a run was added or removed last; `None` if it has none.
@@ -140,17 +179,4 @@ pub(super) fn recorded_at(workspaces: &Workspaces, run: &str) -> Option<SystemTi
 /// The folder with the records of a run.
 fn folder_of(workspaces: &Workspaces, run: &str) -> PathBuf {
     workspaces.state.join("undo").join(run_name(run))
-}
-
-/// The bytes of an image in a file of saved contents.
-fn read_image(
-    (file, path): &mut (File, PathBuf),
-    image: Option<&Image>,
-) -> Result<Option<Vec<u8>>, Error> {
-    let Some(image) = image else { return Ok(None) };
-    let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(image.offset))
-        .and_then(|_| file.take(image.content.size).read_to_end(&mut bytes))
-        .map_err(at("read", path))?;
-    Ok(Some(bytes))
 }

@@ -94,7 +94,7 @@ fn document(engine: &Engine, state: &Path, location: &StateLocation, run: &str) 
     let report = engine.report(run)?;
     let mut receipt = Receipt::new(&report, &run_state, entries, &bundle.contracts, chain.clone());
     let repo = state_folder::repository_of_run(location, state, &run_state.repo)?;
-    changes::add(&mut receipt, &repo, state);
+    changes::add(&mut receipt, engine, &report, &repo);
     let mut redactor = super::export::redactor(location, Path::new(&run_state.repo))?;
     let mut document = redacted(receipt, &mut redactor)?;
     // The digests are no secrets, and must not be taken for any.

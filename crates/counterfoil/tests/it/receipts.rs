@@ -1,6 +1,7 @@
 //! Receipts: what they contain, what they never contain, and how a change of one is noticed.
 
 use crate::PROGRAM;
+use crate::runs::project::{WorkflowProject, one_step, replies};
 use counterfoil_testkit::TestProject;
 use serde_json::{Value, json};
 
@@ -311,4 +312,87 @@ fn what_is_no_receipt_is_refused() {
         assert_eq!(output.code, Some(2), "{}", output.stdout);
         assert!(output.stderr.contains(says), "{}", output.stderr);
     }
+}
+
+/// A run of two steps that wrote `greet.txt` twice.
+fn greeted(more: &str) -> WorkflowProject {
+    let first = r#"text: '{"ok": true}', writes: { greet.txt: "hell\n" }"#;
+    let second = r#"text: '{"ok": true}', writes: { greet.txt: "hello\n", b.txt: "b\n" }"#;
+    let workflow =
+        one_step(more).replace("go: done", "go: again") + "  again: { agent: worker, go: done }\n";
+    let project = WorkflowProject::new(&workflow, &replies(&[first, second]));
+    project.init_git();
+    project.commit_all("base");
+    assert_eq!(project.run_workflow().ended(), ("done", None, 0));
+    project
+}
+
+const GREETED: &str = "--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+b\n\
+                       --- /dev/null\n+++ b/greet.txt\n@@ -0,0 +1 @@\n+hello\n";
+
+#[test]
+fn a_receipt_shows_what_the_steps_changed_and_not_what_was_changed_since() {
+    // Also what was merged from a worktree.
+    for more in ["", ", workspace: worktree"] {
+        let project = greeted(more);
+        let original = receipt(&project);
+        assert_eq!(original["changes"]["files"], json!(["b.txt", "greet.txt"]));
+        assert_eq!(original["changes"]["diff"], GREETED);
+        assert_eq!(original["notes"], json!([]));
+        assert_eq!(receipt(&project)["sha256"], original["sha256"]);
+        project.write("greet.txt", "bye\n");
+        project.write("other.txt", "not of the run\n");
+        let later = receipt(&project);
+        assert_eq!(later["changes"], original["changes"]);
+        assert_eq!(later["notes"], json!(["1 file changed since the run ended: greet.txt"]));
+        project.write("greet.txt", "hello\n");
+        assert_eq!(receipt(&project)["sha256"], original["sha256"]);
+        // What was undone was changed nevertheless, and is not changed by others.
+        project.run(&["undo", "last"]).expect(0, &["restored 2 files"]);
+        let undone = receipt(&project);
+        assert_eq!(undone["changes"], original["changes"]);
+        assert_eq!(undone["notes"], json!([]));
+    }
+}
+
+#[test]
+fn a_receipt_says_that_what_the_steps_changed_is_not_recorded_any_more() {
+    let project = greeted("");
+    std::fs::remove_dir_all(project.state().join("undo")).unwrap();
+    project.write("greet.txt", "bye\n");
+    let receipt = receipt(&project);
+    assert_eq!(receipt["changes"], json!({"files": ["b.txt", "greet.txt"], "diff": ""}));
+    let notes = receipt["notes"].as_array().unwrap();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    let note = notes[0].as_str().unwrap();
+    assert!(
+        note.starts_with("the diff does not have all changes of 2 files, since they"),
+        "{note}"
+    );
+    assert!(note.ends_with(": b.txt, greet.txt"), "{note}");
+}
+
+#[test]
+fn what_a_command_changed_between_two_steps_is_not_shown_as_theirs() {
+    let first = r#"text: '{"ok": true}', writes: { greet.txt: "one\n" }"#;
+    let second = r#"text: '{"ok": true}', writes: { greet.txt: "three\n" }"#;
+    let workflow = one_step("").replace("go: done", "go: between")
+        + "  between: { command: [sh, -c, 'echo two > greet.txt'], go: again }\n  \
+             again: { agent: worker, go: done }\n";
+    let project = WorkflowProject::new(&workflow, &replies(&[first, second]));
+    project.init_git();
+    project.commit_all("base");
+    assert_eq!(project.run_workflow().ended(), ("done", None, 0));
+    let made = receipt(&project);
+    assert_eq!(
+        made["changes"]["diff"],
+        "--- /dev/null\n+++ b/greet.txt\n@@ -0,0 +1 @@\n+one\n\
+         --- a/greet.txt\n+++ b/greet.txt\n@@ -1 +1 @@\n-two\n+three\n"
+    );
+    let between = "the diff does not have the changes between the steps of 1 file, since it is not \
+                   recorded who made them: greet.txt";
+    assert_eq!(made["notes"], json!([between]));
+    project.write("greet.txt", "bye\n");
+    let since = "1 file changed after the agents of the run ended: greet.txt";
+    assert_eq!(receipt(&project)["notes"], json!([between, since]));
 }
