@@ -63,9 +63,10 @@ pub(super) fn add(receipt: &mut Receipt, engine: &Engine, report: &RunReport, re
             ));
             let since = known(changes.changed_since);
             if !report.resumable && !since.is_empty() {
-                let when = match ended_with_its_agents(engine, report) {
-                    true => "since the run ended",
-                    false => "after the agents of the run ended",
+                let when = if ended_with_its_agents(engine, report) {
+                    "since the run ended"
+                } else {
+                    "after the agents of the run ended"
                 };
                 notes.push(format!("{} changed {when}: {}", count(&since), names(&since)));
             }
