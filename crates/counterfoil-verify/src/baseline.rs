@@ -48,11 +48,13 @@ impl Drop for KeptFiles {
 /// Files as they were at a revision, until this is dropped.
 #[derive(Debug)]
 pub struct EarlierFiles {
-    /// The copy of the file or folder.
-    pub path: PathBuf,
-    /// The files that are different now, from the top of the repository.
+    /// The copy of the file or folder; none if there was no such file then.
+    pub path: Option<PathBuf>,
+    /// The files that are different now or do not exist any more, from the top of the repository.
     pub changed: Vec<PathBuf>,
-    _copy: tempfile::TempDir,
+    /// The files that did not exist then, from the top of the repository. The copy does not have them.
+    pub added: Vec<PathBuf>,
+    _copy: Option<tempfile::TempDir>,
 }
 
 /// The revision cannot be read.
@@ -169,8 +171,7 @@ impl RevisionBaseline {
     }
 
     /// Copies files as they were at the revision, if the work tree has different ones: a file, or those
-    /// in a folder that are wanted. None if it has the same, or if there was none then, or if they are
-    /// outside of the repository.
+    /// in a folder that are wanted. None if it has the same, or if they are outside of the repository.
     ///
     /// # Errors
     ///
@@ -201,14 +202,18 @@ impl RevisionBaseline {
             }
             contents.push(content);
         }
+        let mut added = Vec::new();
         for (file, change) in &self.diff.last_changes().files {
             let file = tree.folder().join(file);
             if *change == Change::Added && file.starts_with(&real) && is_wanted(&file) {
-                changed.extend(tree.from_top(&file));
+                added.extend(tree.from_top(&file));
             }
         }
-        if changed.is_empty() || contents.is_empty() {
+        if changed.is_empty() && added.is_empty() {
             return Ok(None);
+        }
+        if contents.is_empty() {
+            return Ok(Some(EarlierFiles { path: None, changed, added, _copy: None }));
         }
         let copy = tempfile::Builder::new().prefix("counterfoil-base-").tempdir()?;
         let name = path.file_name().unwrap_or(OsStr::new("files"));
@@ -218,7 +223,7 @@ impl RevisionBaseline {
             std::fs::create_dir_all(to.parent().unwrap_or(copy.path()))?;
             std::fs::write(to, content)?;
         }
-        Ok(Some(EarlierFiles { path: to, changed, _copy: copy }))
+        Ok(Some(EarlierFiles { path: Some(to), changed, added, _copy: Some(copy) }))
     }
 
     /// The configuration at the revision, and a notice if the work tree has a different one. An

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
              as `git rev-parse HEAD` printed it before the agent worked"
         )
     })?;
-    let ContractsThen { contract, folders, note, _copies } = contracts_then(args, &mut base)?;
+    let ContractsThen { contract, folders, notes, _copies } = contracts_then(args, &mut base)?;
     let claims = effective_claims(&contract, &args.required)?;
     for (name, _) in &args.checks {
         refuse_unused_check(name, &claims, &contract)?;
@@ -70,14 +70,17 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
     let known = Known { workspace, ..Known::default() };
     let policy = contract.policy().with_context(&Arc::new(known));
     let (report, text) = super::check::check_bytes(&contract, &policy, &bytes);
+    let mut notes: Vec<String> = base.notes().iter().cloned().chain(notes).collect();
     if !report.is_accepted() {
         match args.format {
-            Format::Json => print_json(args, &report, &GatedClaims::default(), &[], None)?,
-            format => super::check::print_report(format, &contract, &report, file, &text, &folder)?,
+            Format::Json => print_json(args, &report, &GatedClaims::default(), &notes, None)?,
+            format => {
+                write_notes(&notes);
+                super::check::print_report(format, &contract, &report, file, &text, &folder)?;
+            }
         }
         return Ok(Exit::Failure);
     }
-    let mut notes: Vec<String> = base.notes().iter().cloned().chain(note).collect();
     let surroundings = Surroundings { state: &state, own_files: &own_files, contracts: &folders };
     let moved_base = note_on_name_of_head(&folder, &args.base, base.commit());
     let unfinished = args.strict.then(|| GatedWork::from(unfinished_work(base.diff())));
@@ -171,40 +174,72 @@ struct ContractsThen {
     /// The folders with contracts.
     folders: Vec<PathBuf>,
     /// What differs from the work tree.
-    note: Option<String>,
+    notes: Vec<String>,
     _copies: Vec<EarlierFiles>,
 }
 
 fn contracts_then(args: &VerifyArgs, base: &mut RevisionBaseline) -> Result<ContractsThen> {
-    let mut copies = Vec::new();
-    let mut then = |path: &Path| -> Result<PathBuf> {
-        let earlier = base.earlier_files(path, input::is_contract_file).with_context(|| {
+    let mut then = |path: &Path| -> Result<Option<EarlierFiles>> {
+        base.earlier_files(path, input::is_contract_file).with_context(|| {
             format!("the contracts in {} cannot be read as in {}", display_path(path), args.base)
-        })?;
-        let path = earlier.as_ref().map_or(path, |earlier| &earlier.path).to_owned();
-        copies.extend(earlier);
-        Ok(path)
+        })
     };
-    let is_file = input::is_contract_file(Path::new(&args.contract));
-    let file = if is_file { Some(then(Path::new(&args.contract))?) } else { None };
-    let folders = args.contracts.iter().map(|folder| then(folder)).collect::<Result<Vec<_>>>()?;
-    let now = || project::named_contract(&args.contract, &args.contracts);
-    if copies.is_empty() {
-        return Ok(ContractsThen { contract: now()?, folders, note: None, _copies: copies });
+    let (mut copies, mut folders) = (Vec::new(), Vec::new());
+    let mut name = args.contract.clone();
+    if input::is_contract_file(Path::new(&args.contract))
+        && let Some(earlier) = then(Path::new(&args.contract))?
+    {
+        if let Some(path) = &earlier.path {
+            name = path.to_string_lossy().into_owned();
+        }
+        copies.push(earlier);
     }
-    let changed = copies.iter().flat_map(|copy| &copy.changed).map(|path| display_path(path));
-    let changed = join_limited(changed.collect::<BTreeSet<_>>(), MAX_NAMES);
-    let note = format!(
-        "contracts changed since the base commit; those of that commit are used: {changed}"
-    );
-    let name = file.as_ref().map_or(args.contract.as_str().into(), |file| file.to_string_lossy());
-    // A contract that is new since then is used as it is.
-    let contract = match input::contract(&name, &folders) {
-        Ok(contract) => contract,
-        Err(error) if error.is::<counterfoil_contract::registry::NotFound>() => now()?,
-        Err(error) => return Err(error.context(format!("the contracts as in {}", args.base))),
+    for folder in &args.contracts {
+        let earlier = then(folder)?;
+        let copy = earlier.as_ref().and_then(|earlier| earlier.path.clone());
+        folders.push(copy.unwrap_or_else(|| folder.clone()));
+        copies.extend(earlier);
+    }
+    let now = || project::named_contract(&args.contract, &args.contracts);
+    let (contract, is_as_now) = if copies.iter().all(|copy| copy.path.is_none()) {
+        (now()?, true)
+    } else {
+        // A contract that is new since then is used as it is.
+        match input::contract(&name, &folders) {
+            Ok(contract) => (contract, false),
+            Err(error) if error.is::<counterfoil_contract::registry::NotFound>() => (now()?, true),
+            Err(error) => return Err(error.context(format!("the contracts as in {}", args.base))),
+        }
     };
-    Ok(ContractsThen { contract, folders, note: Some(note), _copies: copies })
+    let notes = notes_on_contracts(&copies, is_as_now);
+    Ok(ContractsThen { contract, folders, notes, _copies: copies })
+}
+
+/// What is said of contracts that are not as they were at the base. `is_as_now`: the contract is one
+/// of the work tree.
+fn notes_on_contracts(copies: &[EarlierFiles], is_as_now: bool) -> Vec<String> {
+    let mut changed: BTreeSet<&Path> = BTreeSet::new();
+    let mut used: BTreeSet<&Path> = BTreeSet::new();
+    let mut unused: BTreeSet<&Path> = BTreeSet::new();
+    for copy in copies {
+        changed.extend(copy.changed.iter().map(PathBuf::as_path));
+        // Without a copy, the files of the work tree were read.
+        let added = if is_as_now || copy.path.is_none() { &mut used } else { &mut unused };
+        added.extend(copy.added.iter().map(PathBuf::as_path));
+    }
+    unused.retain(|path| !used.contains(path));
+    [
+        ("contracts changed since the base commit; those of that commit are used", changed),
+        ("contracts added since the base commit are used as they are", used),
+        ("contracts added since the base commit are not used", unused),
+    ]
+    .into_iter()
+    .filter(|(_, paths)| !paths.is_empty())
+    .map(|(what, paths)| {
+        let names = join_limited(paths.into_iter().map(display_path), MAX_NAMES);
+        format!("{what}: {names}")
+    })
+    .collect()
 }
 
 /// The claims to verify: those of the contract, and the required ones even if the contract ignores

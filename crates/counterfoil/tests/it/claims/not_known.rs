@@ -321,6 +321,57 @@ fn notes_are_printed_in_every_format() {
 }
 
 #[test]
+fn contracts_that_differ_from_the_base_are_noted_whether_the_result_is_accepted_or_not() {
+    let project = worked_on();
+    let contract = project.read("contracts/fix.yaml");
+    project.write("contracts/fix.yaml", contract.replace("version: 1", "version: 3"));
+    project.write("contracts/new.yaml", contract.replace("scene/fix", "scene/new"));
+    let changed = "contracts changed since the base commit; those of that commit are used: \
+                   contracts/fix.yaml";
+    let used = "contracts added since the base commit are used as they are: contracts/new.yaml";
+    let unused = "contracts added since the base commit are not used: contracts/new.yaml";
+    let holds =
+        r#"{"files_changed": ["src/a.rs", "new.txt", "contracts/fix.yaml", "contracts/new.yaml"]}"#;
+    for (answer, code) in [(holds, 0), ("{}", 1), ("I am done.", 1)] {
+        project.write("answer.txt", answer);
+        for (name, added) in [("scene/fix", unused), ("scene/new", used)] {
+            for format in ["human", "json", "sarif", "junit", "github"] {
+                let arguments = BASE.map(|word| if word == "scene/fix" { name } else { word });
+                let output = project.run(&[&arguments[..], &["--format", format]].concat());
+                let all = format!("{}{}", output.stdout, output.stderr);
+                assert_eq!(output.code, Some(code), "{answer} {name} {format}: {all}");
+                for said in [changed, added] {
+                    assert_eq!(all.matches(said).count(), 1, "{said} {answer} {format}: {all}");
+                }
+                assert_eq!(all.matches("contracts added").count(), 1, "{format}: {all}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_contract_of_a_project_is_noted_if_the_base_does_not_have_it() {
+    let project = worked_on();
+    let contract = project.read("contracts/fix.yaml");
+    project.write("own/new.yaml", contract.replace("scene/fix", "scene/new"));
+    project.write("answer.txt", r#"{"files_changed": ["src/a.rs", "new.txt", "own/new.yaml"]}"#);
+    for by in [
+        &["own/new.yaml"][..],
+        &["scene/new", "--contracts", "own"],
+        &["scene/new", "--contracts", "own", "--contracts", "contracts"],
+        &["own/new.yaml", "--contracts", "own"],
+    ] {
+        let arguments =
+            [&["verify", "answer.txt", "--base", "HEAD", "--contract"][..], by].concat();
+        let output = project.run(&arguments);
+        let said = "contracts added since the base commit are used as they are: own/new.yaml";
+        assert_eq!(output.code, Some(0), "{by:?}: {output:?}");
+        assert_eq!(output.stderr.matches(said).count(), 1, "{by:?}: {output:?}");
+        assert_eq!(output.stderr.matches("note: contracts").count(), 1, "{by:?}: {output:?}");
+    }
+}
+
+#[test]
 fn a_check_with_nearly_the_name_of_another_is_an_error() {
     let project = worked_on();
     project.write("counterfoil.toml", "[checks]\ntests = \"true\"\n");

@@ -695,10 +695,18 @@ fn the_contract_is_that_of_the_base() {
             let base = ["verify", "answer.txt", "--base", "HEAD", "--format", "json", "--contract"];
             let (_, report) = project.code_and_json(&[&base, by].concat());
             assert!(verdicts(&report).iter().any(|it| it.contains("refuted")), "{name} {report:#}");
-            let noted = report["notes"].to_string().contains("contracts changed since the base");
-            // A file is named by itself.
-            let is_other = by.len() == 1 && name.contains("later");
-            assert_eq!(noted, !changes.is_empty() && !is_other, "{name} {report:#}");
+            let notes = report["notes"].to_string();
+            let noted = |what: &str| notes.contains(&format!("{what} the base commit"));
+            let has = |path: &str| changes.iter().any(|(changed, _)| *changed == path);
+            assert_eq!(
+                noted("contracts changed since"),
+                has("contracts/fix.yaml"),
+                "{name} {report:#}"
+            );
+            // A file is named by itself, without the others in its folder.
+            let is_seen = by.len() == 3 && has("contracts/other.yaml");
+            assert_eq!(noted("contracts added since"), is_seen, "{name} {report:#}");
+            assert!(!notes.contains("used as they are"), "{name} {report:#}");
         }
     }
     // A contract that is not committed yet can be used.
@@ -709,4 +717,6 @@ fn the_contract_is_that_of_the_base() {
     let more = ["--base", "HEAD", "--format", "json"];
     let (_, report) = project.code_and_json(&[&args[..], &more].concat());
     assert!(verdicts(&report).iter().any(|it| it.contains("refuted")), "{report:#}");
+    let note = "contracts added since the base commit are used as they are: contracts/new.yaml";
+    assert!(report["notes"].to_string().contains(note), "{report:#}");
 }
