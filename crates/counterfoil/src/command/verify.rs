@@ -211,13 +211,23 @@ fn contracts_then(args: &VerifyArgs, base: &mut RevisionBaseline) -> Result<Cont
             Err(error) => return Err(error.context(format!("the contracts as in {}", args.base))),
         }
     };
-    let notes = notes_on_contracts(&copies, is_as_now);
+    // A changed file may have a name or a version that the base does not have.
+    let top = base.diff().top().to_owned();
+    let has_it = |path: &Path| {
+        let is_it = |now: Contract| now.reference() == contract.reference();
+        is_as_now && Contract::from_file(&top.join(path)).is_ok_and(is_it)
+    };
+    let notes = notes_on_contracts(&copies, is_as_now, has_it);
     Ok(ContractsThen { contract, folders, notes, _copies: copies })
 }
 
 /// What is said of contracts that are not as they were at the base. `is_as_now`: the contract is one
-/// of the work tree.
-fn notes_on_contracts(copies: &[EarlierFiles], is_as_now: bool) -> Vec<String> {
+/// of the work tree. `has_it`: whether a changed file has it.
+fn notes_on_contracts(
+    copies: &[EarlierFiles],
+    is_as_now: bool,
+    has_it: impl Fn(&Path) -> bool,
+) -> Vec<String> {
     let mut changed: BTreeSet<&Path> = BTreeSet::new();
     let mut used: BTreeSet<&Path> = BTreeSet::new();
     let mut unused: BTreeSet<&Path> = BTreeSet::new();
@@ -228,8 +238,11 @@ fn notes_on_contracts(copies: &[EarlierFiles], is_as_now: bool) -> Vec<String> {
         added.extend(copy.added.iter().map(PathBuf::as_path));
     }
     unused.retain(|path| !used.contains(path));
+    let (renamed, changed): (BTreeSet<&Path>, BTreeSet<&Path>) =
+        changed.into_iter().partition(|path| has_it(path));
     [
         ("contracts changed since the base commit; those of that commit are used", changed),
+        ("contracts with another name or version in the base commit are used as they are", renamed),
         ("contracts added since the base commit are used as they are", used),
         ("contracts added since the base commit are not used", unused),
     ]

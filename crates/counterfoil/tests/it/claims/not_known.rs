@@ -349,6 +349,23 @@ fn contracts_that_differ_from_the_base_are_noted_whether_the_result_is_accepted_
     }
 }
 
+/// The contract that is named is then not the one of the base, though its file is there.
+#[test]
+fn a_contract_with_a_new_name_or_version_is_not_said_to_be_that_of_the_base() {
+    let said = "contracts with another name or version in the base commit are used as they are: contracts/fix.yaml";
+    for (from, to, name) in
+        [("version: 1", "version: 2", "scene/fix@2"), ("scene/fix", "scene/new", "scene/new")]
+    {
+        let project = worked_on();
+        let contract = project.read("contracts/fix.yaml");
+        project.write("contracts/fix.yaml", contract.replace(from, to));
+        project.write("answer.txt", "I am done.");
+        let output = project.run(&BASE.map(|word| if word == "scene/fix" { name } else { word }));
+        output.expect(1, &[said]);
+        assert!(!output.stderr.contains("those of that commit"), "{output:?}");
+    }
+}
+
 #[test]
 fn the_first_contract_of_a_project_is_noted_if_the_base_does_not_have_it() {
     let project = worked_on();
