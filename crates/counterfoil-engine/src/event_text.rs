@@ -82,7 +82,10 @@ impl FanOut {
         let mark = if self.done == self.total { "✓" } else { "✗" };
         let skipped = match self.waiting.as_slice() {
             [] => String::new(),
-            keys => format!(", not started: {}", one_line(&keys.join(", "))),
+            keys => {
+                let keys: Vec<String> = keys.iter().map(|key| format!("'{key}'")).collect();
+                format!(", not started: {}", one_line(&keys.join(", ")))
+            }
         };
         format!(
             "{mark} {}: {} of {} done{skipped}",

@@ -237,7 +237,13 @@ impl FanOut {
             ItemStatus::Ended { outcome, cause, reason, conflict, .. } if *outcome != End::Done => {
                 let others =
                     if lost > 1 { format!(" (and {} more)", lost - 1) } else { String::new() };
-                let reason = format!("item '{}': {reason}{others}", item.key);
+                // An end state need not give a reason.
+                let what = match (reason.trim(), outcome) {
+                    ("", End::Failed) => " failed".to_owned(),
+                    ("", outcome) => format!(": {}", outcome.name()),
+                    _ => format!(": {reason}"),
+                };
+                let reason = format!("item '{}'{what}{others}", item.key);
                 Some(Problem::ended(*outcome, *cause, &reason, *conflict))
             }
             _ => None,

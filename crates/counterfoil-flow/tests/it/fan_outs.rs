@@ -76,3 +76,29 @@ fn artifacts_see_the_sub_workflow_that_an_item_runs() {
     let written = artifacts(&play.workflow, &play.run).unwrap();
     assert_eq!(written[0].text.trim(), "work>make:7");
 }
+
+#[test]
+fn an_item_that_failed_without_a_reason_is_named_as_failed() {
+    const TEXT: &str = r#"
+workflow: play
+agents: { make: { contract: t/make, prompt: "Make it." } }
+start: all
+states:
+  all: { each: { in: "['a']", as: task, key: task, run: one }, go: end }
+  end: { end: done }
+workflows:
+  one:
+    start: make
+    states:
+      make: { agent: make, go: over }
+      over: { end: OUTCOME }
+"#;
+    for (outcome, ended, expected) in [
+        ("failed", Outcome::Failed, "item 'a' failed"),
+        ("blocked", Outcome::Blocked, "item 'a': blocked"),
+    ] {
+        let mut play = Play::begin(&TEXT.replace("OUTCOME", outcome));
+        play.accept("all/a/make#1");
+        assert_eq!(play.ending(), (ended, expected));
+    }
+}
