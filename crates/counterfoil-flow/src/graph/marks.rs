@@ -67,6 +67,23 @@ pub enum MarkStatus {
 }
 
 impl MarkStatus {
+    /// The worse one of two: what failed, then what was refuted, then what is not over, then what is
+    /// done.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        if other.severity() > self.severity() { other } else { self }
+    }
+
+    fn severity(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Waiting => 1,
+            Self::Current => 2,
+            Self::Refuted => 3,
+            Self::Failed => 4,
+        }
+    }
+
     /// The name, such as `current`. It is also the end of the class: `cf-current`.
     pub fn name(self) -> &'static str {
         match self {
