@@ -8,6 +8,7 @@ mod evidence;
 mod failure;
 mod parts;
 mod pieces;
+mod places;
 mod quiet;
 
 pub use blocks::{EventInWords, EventsInWords};
@@ -25,9 +26,9 @@ use counterfoil_contract::text::{join_limited, pluralize};
 use counterfoil_flow::amount::duration;
 use counterfoil_flow::{AttemptOutcome, BuiltinStep, End, Ended, Event, RunState, Usage, Workflow};
 use parts::{
-    builtin_result, exit_code, problem, question_line, reason_suffix, said, state_of_question,
-    transition_line,
+    builtin_result, exit_code, problem, question_line, reason_suffix, said, transition_line,
 };
+use places::Places;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -59,6 +60,7 @@ pub struct EventText {
     paths: BTreeMap<String, String>,
     /// The current state of each frame.
     states: BTreeMap<String, String>,
+    places: Places,
     /// The fan-outs in progress, by frame.
     fan_outs: BTreeMap<String, FanOut>,
     /// The frames of fan-out items, with the frame of their fan-out.
@@ -117,6 +119,7 @@ impl EventText {
             attempts: BTreeMap::new(),
             paths: BTreeMap::new(),
             states: BTreeMap::new(),
+            places: Places::default(),
             fan_outs: BTreeMap::new(),
             items: BTreeMap::new(),
             last_failure: None,
@@ -155,6 +158,7 @@ impl EventText {
     pub fn message(&mut self, event: &Event, at: i64, run: &RunState) -> Option<String> {
         let visit = self.visits.as_mut().and_then(|visits| visits.on_event(event));
         let visit = visit.unwrap_or_default();
+        self.places.on_event(event);
         match event {
             Event::AttemptStarted { attempt, frame, path, agent, builtin, .. } => {
                 let open = OpenAttempt {
@@ -380,53 +384,6 @@ impl EventText {
 
     fn open_attempt(&mut self, attempt: &str) -> &mut OpenAttempt {
         self.attempts.entry(attempt.to_owned()).or_insert_with(|| OpenAttempt::from_id(attempt))
-    }
-
-    /// The path of the state that an event is about; empty if it is about the run. What earlier events
-    /// say of its frame counts.
-    fn place(&self, event: &Event) -> String {
-        match event {
-            Event::AttemptStarted { path, .. } => path.join("/"),
-            Event::RepairAsked { attempt, .. }
-            | Event::ConversationOpened { attempt, .. }
-            | Event::AttemptLost { attempt, .. } => OpenAttempt::from_id(attempt).path,
-            Event::AttemptEnded(ended) => OpenAttempt::from_id(&ended.attempt).path,
-            Event::TransitionTaken(taken) => inside(&taken.frame, &taken.from),
-            Event::FrameOpened { frame, state, .. } => inside(frame, state),
-            Event::RunEnded { state, .. } => state.clone(),
-            // The id of a question begins with the path of the state that asks it.
-            Event::Asked { questions, .. } => {
-                questions.first().map(|asked| state_of_question(&asked.id)).unwrap_or_default()
-            }
-            Event::Answered { question, .. } => state_of_question(question),
-            Event::QuestionsCancelled { questions, .. } => {
-                questions.first().map(|id| state_of_question(id)).unwrap_or_default()
-            }
-            Event::ContextChecked { frame, .. }
-            | Event::RetryPlanned { frame, .. }
-            | Event::FannedOut { frame, .. }
-            | Event::FannedIn { frame }
-            | Event::FrameEnded { frame, .. }
-            | Event::WorkspacePlanned { frame, .. }
-            | Event::WorkspaceOpened { frame, .. }
-            | Event::WorkspaceFailed { frame, .. }
-            | Event::MergeQueued { frame }
-            | Event::WorkspaceMerged { frame, .. }
-            | Event::WorkspaceDropped { frame, .. }
-            | Event::StepFailed { frame, .. } => {
-                let known = self.paths.get(frame);
-                known.cloned().unwrap_or_else(|| frame.clone())
-            }
-            Event::RunStarted(_)
-            | Event::RunResumed(_)
-            | Event::RunReopened(_)
-            | Event::RunUndone(_)
-            | Event::BudgetReached { .. }
-            | Event::CancelRequested { .. }
-            | Event::RunStopped { .. }
-            | Event::TimeSkipped { .. }
-            | Event::ArtifactFailed { .. } => String::new(),
-        }
     }
 
     fn path(&self, frame: &str, run: &RunState) -> String {

@@ -96,7 +96,7 @@ impl EventsInWords {
             seq: stored.seq,
             at: stored.at,
             attempt: event.as_ref().and_then(attempt_of).map(str::to_owned),
-            path: event.as_ref().map(|event| self.text.place(event)).unwrap_or_default(),
+            path: event.as_ref().map(|event| self.text.places.of(event)).unwrap_or_default(),
             sign: sign.to_owned(),
             text: truncate(text, MAX_TEXT).into_owned(),
         };
@@ -117,10 +117,11 @@ impl EventsInWords {
     }
 
     fn text_of(&mut self, event: &Event, at: i64) -> String {
+        // It learns from all events, also from those that have other words here.
+        let text = self.text.message(event, at, &self.unknown);
         if let Some((what, because)) = beginning(event, &self.run, &self.workflow) {
             return format!("· {what}{because}");
         }
-        let text = self.text.message(event, at, &self.unknown);
         text.unwrap_or_else(|| quiet_text(event))
     }
 }
@@ -169,6 +170,7 @@ fn attempt_of(event: &Event) -> Option<&str> {
 mod tests {
     use super::*;
     use counterfoil_flow::Ended;
+    use serde_json::json;
 
     fn stored(seq: u64, event: &Event) -> StoredEvent {
         let body = serde_json::to_vec(event).unwrap();
@@ -259,6 +261,50 @@ mod tests {
         ] {
             assert_eq!(path(&answered(question)), state, "{question}");
         }
+    }
+
+    #[test]
+    fn a_fan_out_is_about_its_own_state() {
+        let read = |json: serde_json::Value| -> Event { serde_json::from_value(json).unwrap() };
+        let opened = |frame: &str, parent: Option<&str>, machine: &str, state: &str| {
+            read(json!({"frame-opened": {"frame": frame, "parent": parent, "machine": machine,
+                "item": parent.map(|_| "a"), "state": state, "inputs": {}, "variables": {}}}))
+        };
+        let started = |attempt: &str, frame: &str, path: &[&str]| {
+            read(json!({"attempt-started": {"attempt": attempt, "frame": frame, "path": path,
+                "agent": "coder", "n": 1}}))
+        };
+        let items = json!([{"key": "a", "value": 1}]);
+        let fanned_out = read(json!({"fanned-out":
+            {"frame": "", "items": items, "parallel": 1, "strict": true}}));
+        let fanned_in = read(json!({"fanned-in": {"frame": ""}}));
+        let ended =
+            read(json!({"frame-ended": {"frame": "all/a", "outcome": "done", "reason": ""}}));
+        let base = read(json!({"attempt-started": {"attempt": "base/checks#1", "frame": "",
+            "path": ["base", "checks"], "n": 1, "deed": {"base-checks": ["test"]}}}));
+        let moved = read(json!({"moved": {"frame": "", "from": "all", "to": "report"}}));
+        let mut words = EventsInWords::new("a", "demo");
+        let mut path = |event: &Event| words.on_event(&stored(2, event)).path;
+        for (event, expected) in [
+            (opened("", None, "", "all"), "all"),
+            (base, "base/checks"),
+            (fanned_out.clone(), "all"),
+            (opened("all/a", Some(""), "one", "make"), "all/a/make"),
+            (started("all/a/make#1", "all/a", &["all", "a", "make"]), "all/a/make"),
+            (ended, "all/a/make"),
+            (fanned_in.clone(), "all"),
+            (moved, "all"),
+            (fanned_out, "report"),
+            (opened("report/a", Some(""), "", "report"), "report/a"),
+            (fanned_in.clone(), "report"),
+        ] {
+            assert_eq!(path(&event), expected, "{event:?}");
+        }
+        // Nothing is known of what was before.
+        let mut words = EventsInWords::new("a", "demo");
+        let mut path = |event: &Event| words.on_event(&stored(2, event)).path;
+        assert_eq!(path(&opened("all/a", Some(""), "one", "make")), "all/a/make");
+        assert_eq!(path(&fanned_in), "all");
     }
 
     #[test]
