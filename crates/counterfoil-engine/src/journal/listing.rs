@@ -18,9 +18,10 @@ use serde::Serialize;
 /// How many runs one call examines at most, if not all of them are on the page.
 const MAX_EXAMINED: usize = 1000;
 
-/// The runs that have not ended and have an open question.
-const NEEDS_ANSWER: &str = "((outcome IS NULL OR outcome IN ('waiting', 'answered', 'interrupted')) \
-                            AND (questions > 0 OR outcome = 'waiting'))";
+/// The runs that have not ended and need the answer to an open question. One that was answered goes
+/// on when it is resumed, also without the answers to questions that are still open.
+const NEEDS_ANSWER: &str = "(outcome = 'waiting' \
+                            OR (questions > 0 AND (outcome IS NULL OR outcome = 'interrupted')))";
 /// The runs that have not ended and have a driver, which may be dead.
 const HELD: &str = "(holder IS NOT NULL \
                     AND (outcome IS NULL OR outcome IN ('waiting', 'answered', 'interrupted')))";
@@ -38,10 +39,10 @@ pub enum RunGroup {
     /// All runs.
     #[default]
     All,
-    /// Those that have not ended and have an open question.
+    /// Those that have not ended and need the answer to an open question.
     NeedsAnswer,
-    /// Those that have not ended and go on only if a person does something: they have an open
-    /// question, or no live process drives them.
+    /// Those that have not ended and go on only if a person does something: they need an answer, or
+    /// no live process drives them.
     NeedsPerson,
     /// Those that have not ended and that a live process drives.
     Running,
@@ -159,10 +160,10 @@ pub struct RunPage {
 pub struct RunCounts {
     /// All runs.
     pub all: u64,
-    /// Those that have not ended and have an open question.
+    /// Those that have not ended and need the answer to an open question.
     pub needs_answer: u64,
-    /// Those that have not ended and go on only if a person does something: they have an open
-    /// question, or no live process drives them.
+    /// Those that have not ended and go on only if a person does something: they need an answer, or
+    /// no live process drives them.
     pub needs_person: u64,
     /// Those that have not ended and that a live process drives.
     pub running: u64,

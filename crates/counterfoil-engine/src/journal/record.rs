@@ -110,10 +110,15 @@ impl RunInfo {
         self.driver.as_ref().is_some_and(|driver| driver.live)
     }
 
-    /// Whether the run has not ended and has an open question.
+    /// Whether the run has not ended and needs the answer to an open question. One that was answered
+    /// goes on when it is resumed, also without the answers to questions that are still open: those
+    /// are optional, or of another item.
     pub fn needs_answer(&self) -> bool {
-        let is_waiting = self.summary.outcome.as_deref() == Some("waiting");
-        !self.has_ended() && (is_waiting || self.summary.questions > 0)
+        match self.summary.outcome.as_deref() {
+            Some("waiting") => true,
+            None | Some("interrupted") => self.summary.questions > 0,
+            Some(_) => false,
+        }
     }
 
     /// Whether the run has ended, so that it only goes on if it is reopened.

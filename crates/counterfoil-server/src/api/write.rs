@@ -150,7 +150,7 @@ pub(super) async fn answer(
 fn recorded(site: &Site, place: &RunPlace) -> String {
     let rest = match place.engine.journal().run(&place.run) {
         Ok(run) if run.is_driven() => "the process that drives the run goes on with it".to_owned(),
-        Ok(run) if run.needs_answer() => "the run waits for another one".to_owned(),
+        Ok(run) if run.outcome() == "waiting" => "the run waits for another one".to_owned(),
         Ok(_) if site.may_resume() => {
             "no process drives the run: it goes on when it is resumed".to_owned()
         }

@@ -1,7 +1,7 @@
 //! The open questions of all runs, with what a person needs to answer them.
 
 use super::claims::{self, Claim};
-use super::run::now::{Moment, attempt_id};
+use super::run::now::{self, Moment, attempt_id};
 use super::{Rendered, Section};
 use crate::commands;
 use crate::folders::RunPlace;
@@ -33,6 +33,8 @@ struct Asking {
     workflow: String,
     task: String,
     since: Moment,
+    /// Why the run does not go on by itself, whatever is answered; empty if it does.
+    rests: &'static str,
     verdicts: Vec<(format::Mark, u64)>,
     claims: Vec<Claim>,
     more_claims: usize,
@@ -76,7 +78,9 @@ const MAX_CLAIMS: usize = 8;
 const MAX_ATTEMPTS: usize = 4;
 
 pub(super) fn render(site: &Arc<Site>) -> Result<Rendered, Problem> {
-    let filter = RunFilter { group: RunGroup::NeedsAnswer, ..RunFilter::default() };
+    // One that was answered may still have questions, for which it does not wait.
+    let filter =
+        RunFilter { group: RunGroup::NeedsPerson, questions: true, ..RunFilter::default() };
     let (mut runs, mut has_more) = (Vec::new(), false);
     for (_, engine) in site.folders.engines()? {
         let page = engine.journal().runs_page(&filter, RunOrder::default(), None, MAX_RUNS)?;
@@ -104,6 +108,7 @@ fn asking(site: &Site, run: &str, updated_at: i64) -> Asking {
         Ok(Asking {
             workflow: format::cell(&report.workflow),
             task: format::cell(&task_in(&view.run_state().inputs)),
+            rests: now::rests_of(&report),
             verdicts: format::verdicts(&totals),
             claims,
             more_claims,
@@ -126,6 +131,7 @@ fn empty(run: &str, updated_at: i64) -> Asking {
         workflow: String::new(),
         task: String::new(),
         since: Moment::new(updated_at),
+        rests: "",
         verdicts: Vec::new(),
         claims: Vec::new(),
         more_claims: 0,

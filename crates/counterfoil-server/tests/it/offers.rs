@@ -3,7 +3,7 @@
 use crate::runs::{self, Run};
 use crate::site::Site;
 use counterfoil_engine::journal::Journal;
-use counterfoil_flow::Outcome;
+use counterfoil_flow::{Event, Form, Outcome};
 
 const RESUME: &str = "data-post=\"/api/v1/runs/stopped/resume\"";
 
@@ -41,6 +41,40 @@ fn an_answered_run_says_so_and_can_be_resumed() {
         assert!(page.contains("It was answered, and waits to be resumed."), "{target}: {page}");
         assert!(page.contains(RESUME), "{target}: {page}");
     }
+}
+
+#[test]
+fn an_answered_run_with_an_optional_question_waits_to_be_resumed() {
+    let site = Site::start();
+    let (_journal, mut run) = runs::asking(&site.state("state"));
+    for target in ["/inbox", "/runs/a"] {
+        let page = site.page(target);
+        assert!(!page.contains("(optional)") && !page.contains("resumed."), "{target}: {page}");
+    }
+    let mut note = runs::asked("note", "Anything else?", Form::Text);
+    note.optional = true;
+    let answered = Event::Answered {
+        question: "ok".to_owned(),
+        answer: "yes".to_owned(),
+        by: "somebody".to_owned(),
+        from: None,
+    };
+    run.summary.outcome = Some("answered".to_owned());
+    run.add(&[Event::Asked { frame: String::new(), questions: vec![note] }, answered]);
+    run.rest();
+    for target in ["/inbox", "/runs/a"] {
+        let page = site.page(target);
+        for part in [
+            "Anything else? <span class=\"mute\">(optional)</span>",
+            "<p class=\"rests\">It was answered, and waits to be resumed.</p>",
+        ] {
+            assert!(page.contains(part), "{target}: {part}: {page}");
+        }
+        assert!(!page.contains("May it go out?</p>"), "{target}: {page}");
+    }
+    let listed = |group: &str| site.api(&format!("/runs?group={group}"))["runs"].to_string();
+    assert_eq!(listed("needs-answer"), "[]");
+    assert!(listed("needs-person").contains("\"answered\""));
 }
 
 #[test]

@@ -93,6 +93,7 @@ fn the_message_of_an_answer_says_whether_the_run_goes_on() {
     run.rest();
     assert_eq!(said(&site), "the answer is recorded; the run waits for another one");
 
+    // The questions that are still open are optional ones then.
     for (site, expected) in [
         (Site::start(), "; no process drives the run: it goes on when it is resumed"),
         (
@@ -102,7 +103,7 @@ fn the_message_of_an_answer_says_whether_the_run_goes_on() {
     ] {
         let (_journal, mut run) = runs::asking(&site.state("state"));
         run.summary.outcome = Some("answered".to_owned());
-        run.summary.questions = 0;
+        run.summary.questions = 1;
         run.add(&[runs::tick()]);
         run.rest();
         let said = said(&site);

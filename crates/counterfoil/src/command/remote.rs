@@ -262,8 +262,9 @@ pub(super) fn list_questions(server: &str, args: &AnswerArgs, run: Option<&str>)
         let runs = match run {
             Some(run) => vec![run.to_owned()],
             None => {
-                let waiting = runs(&client, "needs-answer", MAX_WAITING)?;
-                waiting.into_iter().map(|run| run.run).collect()
+                // One that was answered may still have questions, for which it does not wait.
+                let open = runs(&client, "needs-person", MAX_WAITING)?;
+                open.into_iter().filter(|run| run.questions > 0).map(|run| run.run).collect()
             }
         };
         let mut all: Vec<OpenQuestions> = Vec::new();

@@ -120,10 +120,11 @@ fn admits(filter: &RunFilter, run: &RunInfo) -> bool {
     let outcome = run.outcome();
     let ended = ["done", "failed", "blocked", "cancelled"].contains(&outcome);
     let waiting = outcome == "waiting";
+    let needs_answer = waiting || (outcome != "answered" && run.summary.questions > 0);
     let in_group = match filter.group {
         RunGroup::All => true,
-        RunGroup::NeedsAnswer => !ended && (waiting || run.summary.questions > 0),
-        RunGroup::NeedsPerson => !ended && (!live || waiting || run.summary.questions > 0),
+        RunGroup::NeedsAnswer => !ended && needs_answer,
+        RunGroup::NeedsPerson => !ended && (!live || needs_answer),
         RunGroup::Running => !ended && live,
         RunGroup::Interrupted => !ended && !live && !waiting,
         RunGroup::Failed => ["failed", "blocked"].contains(&outcome),

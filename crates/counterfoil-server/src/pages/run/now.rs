@@ -180,7 +180,7 @@ pub(super) fn banner(
         undone: report.undone.iter().map(undone_line).collect(),
         earlier_answers: given.len().saturating_sub(MAX_ANSWERS),
         answers: given.iter().skip(given.len().saturating_sub(MAX_ANSWERS)).map(answered).collect(),
-        rests: if can.resume { rests(outcome_name(report)) } else { "" },
+        rests: rests_of(report),
         can_cancel: can.cancel && site.may_change(),
         can_resume: can.resume && site.may_resume(),
         can_reopen: can.reopen && site.may_resume(),
@@ -226,6 +226,11 @@ impl Can {
         }
         found
     }
+}
+
+/// Why a run does not go on until it is resumed; empty if it does, or cannot be resumed.
+pub(crate) fn rests_of(report: &RunReport) -> &'static str {
+    if Can::of(report).resume { rests(outcome_name(report)) } else { "" }
 }
 
 /// Why a run with an outcome does not go on until it is resumed; empty for others.
