@@ -7,7 +7,7 @@ mod replies;
 pub(crate) use calls::growing;
 
 use super::diff::{self, DiffSection};
-use super::run::now::{Moment, attempt_id, attempt_mark, ended_at, is_at_work};
+use super::run::now::{Moment, attempt_id, attempt_mark, attempt_reason, ended_at, is_at_work};
 use super::{Rendered, Section, claims};
 use crate::folders::RunPlace;
 use crate::format::{self, Mark};
@@ -48,6 +48,8 @@ struct Head {
     refuted: usize,
     reason: String,
     started: Moment,
+    /// Whether the time counts on.
+    is_at_work: bool,
     took: String,
     cost: String,
     tokens: u64,
@@ -141,8 +143,9 @@ fn head(place: &RunPlace, report: &RunReport, entries: &[Entry], attempt: &Attem
         contract: format::cell(attempt.contract.as_deref().unwrap_or_default()),
         mark: attempt_mark(attempt, report),
         refuted: attempt.refuted_among(entries),
-        reason: format::text(&format::attempt_reason(attempt)),
+        reason: format::text(&attempt_reason(attempt, report)),
         started: Moment::new(attempt.started_at),
+        is_at_work: is_at_work(attempt, report),
         took: format::duration(u64::try_from(end - attempt.started_at).unwrap_or(0)),
         cost: format::cost(attempt.usage.cost_usd),
         tokens: attempt.usage.input_tokens + attempt.usage.output_tokens,

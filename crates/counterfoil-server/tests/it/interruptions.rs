@@ -44,6 +44,8 @@ fn an_interrupted_run_is_not_at_work() {
     assert!(page.contains("data-label=\"Took\">5 s</td>"), "{page}");
     let page = site.page("/runs/a/attempts/Work%231");
     assert!(page.contains("‖</span> interrupted") && !page.contains("at work"), "{page}");
+    assert!(page.contains("<p class=\"reason\">its driver process exited</p>"), "{page}");
+    assert!(page.contains("<dt>Took</dt><dd>5 s</dd>") && !page.contains("data-elapsed"), "{page}");
     assert!(!site.page("/").contains("data-worked"));
 }
 
@@ -57,6 +59,9 @@ fn the_time_of_a_run_at_work_counts_on() {
         assert_eq!(page.matches(" data-worked>").count(), 1, "{target}: {page}");
     }
     assert!(site.page("/runs/a").contains("data-worked>5 s</time>"));
+    let page = site.page("/runs/a/attempts/Work%231");
+    let (_, took) = page.split_once("<dt>Took</dt><dd>").unwrap();
+    assert!(took.starts_with("<time datetime=") && page.contains(" data-elapsed>"), "{page}");
 }
 
 #[test]

@@ -4,7 +4,9 @@ use crate::runs::{self, Run};
 use crate::site::Site;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Verdict};
 use counterfoil_engine::journal::Journal;
-use counterfoil_flow::{AttemptOutcome, Ended, Event, Outcome, Reply, Usage};
+use counterfoil_flow::{
+    AttemptOutcome, BuiltinStep, CheckReport, CheckStatus, Ended, Event, Outcome, Reply, Usage,
+};
 use serde_json::json;
 
 /// The first attempt of a command, and its end with an exit code.
@@ -187,6 +189,32 @@ fn a_repair_that_came_to_nothing_is_not_shown_as_one() {
         assert_eq!(row.contains("✗ 1 refuted</span>"), is_refuted, "{name}: {row}");
         let attempt = site.page(&format!("/runs/a/attempts/{name}%231"));
         assert_eq!(attempt.contains("✗ 1 refuted</a>"), is_refuted, "{name}: {attempt}");
+    }
+}
+
+#[test]
+fn checks_have_no_output_besides_their_own() {
+    let site = Site::start();
+    let started = Event::AttemptStarted {
+        attempt: "measure#1".to_owned(),
+        frame: String::new(),
+        path: vec!["measure".to_owned()],
+        agent: None,
+        n: 1,
+        contract: None,
+        builtin: Some(BuiltinStep::Checks(vec!["test".to_owned()])),
+    };
+    let mut ended = Ended::new("measure#1", AttemptOutcome::Accepted);
+    let report = CheckReport { status: CheckStatus::Passed, ..CheckReport::default() };
+    ended.checks.insert("test".to_owned(), report);
+    let (_journal, mut run) = run_of(&site, &[started]);
+    let target = "/runs/a/attempts/measure%231";
+    assert!(site.page(target).contains("There is no output yet."));
+    run.add(&[Event::AttemptEnded(Box::new(ended))]);
+    let page = site.page(target);
+    assert!(page.contains("<h2>Check <code>test</code></h2>"), "{page}");
+    for is_missing in ["<h2>Output</h2>", "There is no output", "id=\"replies\""] {
+        assert!(!page.contains(is_missing), "{is_missing}: {page}");
     }
 }
 

@@ -25,6 +25,8 @@ const MAX_FOUND: usize = 50;
 #[template(path = "attempt-replies.html")]
 pub(super) struct Replies {
     tabs: Vec<Tab>,
+    /// Whether only its checks have outputs, which are shown with them.
+    is_left_out: bool,
     /// Whether an agent replied. Of any other step it is the output, which nobody asked for.
     is_agent: bool,
     /// What a text is called.
@@ -104,6 +106,7 @@ pub(super) fn replies(
     let api = format!("/api/v1/runs/{run}/attempts/{id}/replies/{number}");
     let mut page = Replies {
         tabs: tabs.collect(),
+        is_left_out: !is_agent && count == 0 && !attempt.checks.is_empty(),
         is_agent,
         name: if is_agent { "reply" } else { "output" },
         mark: format::attempt(attempt),

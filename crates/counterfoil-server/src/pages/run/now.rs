@@ -292,7 +292,7 @@ pub(crate) fn is_at_work(attempt: &Attempt, report: &RunReport) -> bool {
 
 /// Whether the process of an attempt ended in the middle of it, whether or not another process took
 /// the run up since.
-pub(crate) fn is_interrupted(attempt: &Attempt, report: &RunReport) -> bool {
+fn is_interrupted(attempt: &Attempt, report: &RunReport) -> bool {
     attempt.is_lost || (attempt.outcome.is_none() && !is_at_work(attempt, report))
 }
 
@@ -302,6 +302,14 @@ pub(crate) fn attempt_mark(attempt: &Attempt, report: &RunReport) -> Mark {
         return format::run_outcome("interrupted");
     }
     format::attempt(attempt)
+}
+
+/// Why an attempt ended as it did, or does not go on; empty if nothing is known or to be said.
+pub(crate) fn attempt_reason(attempt: &Attempt, report: &RunReport) -> String {
+    if is_interrupted(attempt, report) {
+        return "its driver process exited".to_owned();
+    }
+    format::attempt_reason(attempt)
 }
 
 /// When an attempt ended. Of one that has not ended, and of one whose process died, it is the time of

@@ -1,7 +1,7 @@
 //! The attempts of a run on a line of time: who worked when, for how long, what was repaired, and
 //! when nobody worked.
 
-use super::now::{Moment, attempt_id, attempt_mark, ended_at, is_at_work, is_interrupted};
+use super::now::{Moment, attempt_id, attempt_mark, attempt_reason, ended_at, is_at_work};
 use super::{Idle, Query, Show};
 use crate::format::{self, Mark};
 use askama::Template;
@@ -145,10 +145,7 @@ fn agent(attempt: &Attempt) -> String {
 
 /// Why an attempt ended as it did, or what its first refuted claim says.
 fn reason(attempt: &Attempt, report: &RunReport) -> String {
-    if is_interrupted(attempt, report) {
-        return "its driver process exited".to_owned();
-    }
-    let reason = format::attempt_reason(attempt);
+    let reason = attempt_reason(attempt, report);
     if !reason.is_empty() {
         return format::cell(&reason);
     }
