@@ -96,13 +96,23 @@ pub struct TroubleReport<'a> {
 
 /// The trouble of a run that nothing corrected, in three groups: failures, refuted claims, and claims
 /// that could not be verified. A failure whose reason is that of the run is left out: the outcome
-/// names it. So is an attempt that was cancelled, which did not fail.
+/// names it. So is an attempt that was cancelled, which did not fail. A claim that could not be
+/// verified for the same reason in several visits is there once.
 pub fn trouble<'a>(report: &'a RunReport, entries: &'a [Entry]) -> Vec<Trouble<'a>> {
     let attempts: Vec<&Attempt> = report.attempts.iter().chain(&report.commands).collect();
-    trouble_among(report, &attempts, entries)
+    let mut found = trouble_among(report, &attempts, entries);
+    let mut named = BTreeSet::new();
+    found.retain(|one| match one {
+        Trouble::Unverifiable(entry) => {
+            named.insert((&entry.path, entry.claim.id(), &entry.claim.reason))
+        }
+        _ => true,
+    });
+    found
 }
 
-/// The same for a report without attempts, with these attempts.
+/// The same for a report without attempts, with these attempts, and with the claims that could not be
+/// verified of every visit, as totals count them.
 pub fn trouble_among<'a>(
     outline: &RunReport,
     attempts: &[&'a Attempt],
@@ -113,13 +123,10 @@ pub fn trouble_among<'a>(
     let counted = |verdict: Verdict| {
         entries.iter().filter(move |entry| !entry.superseded && entry.standing == verdict)
     };
-    // The same claim is unverifiable for the same reason in every visit.
-    let mut named = BTreeSet::new();
-    let unverifiable = counted(Verdict::Unverifiable)
-        .filter(|entry| named.insert((&entry.path, entry.claim.id(), &entry.claim.reason)));
     let failed = failed.into_iter().map(Trouble::Failed);
     let refuted = counted(Verdict::Refuted).map(Trouble::Refuted);
-    failed.chain(refuted).chain(unverifiable.map(Trouble::Unverifiable)).collect()
+    let unverifiable = counted(Verdict::Unverifiable).map(Trouble::Unverifiable);
+    failed.chain(refuted).chain(unverifiable).collect()
 }
 
 /// All trouble of a run, in the same groups: also what was corrected.

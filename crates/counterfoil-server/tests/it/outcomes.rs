@@ -193,6 +193,36 @@ fn a_repair_that_came_to_nothing_is_not_shown_as_one() {
 }
 
 #[test]
+fn what_could_not_be_verified_is_listed_for_each_visit() {
+    let site = Site::start();
+    let visit = |n: u32| {
+        let attempt = format!("Work#{n}");
+        let mut ended = Ended::new(attempt.as_str(), AttemptOutcome::Accepted);
+        ended.claims = vec![ClaimReport {
+            kind: ClaimKind::FilesChanged,
+            ..claim("files", Verdict::Unverifiable)
+        }];
+        let started = Event::AttemptStarted {
+            attempt,
+            frame: String::new(),
+            path: vec!["Work".to_owned()],
+            agent: Some("coder".to_owned()),
+            n,
+            contract: None,
+            builtin: None,
+        };
+        [runs::opened("Work"), started, Event::AttemptEnded(Box::new(ended))]
+    };
+    let (_journal, _run) = run_of(&site, &[visit(1), visit(2)].concat());
+    let page = site.page("/runs/a");
+    assert!(page.contains("2 not verifiable"), "{page}");
+    for (n, title) in [(1, "Work: files"), (2, "Work, visit 2: files")] {
+        let link = format!("href=\"/runs/a/attempts/Work%23{n}#claims\">{title}</a>");
+        assert!(page.contains(&link), "{link}: {page}");
+    }
+}
+
+#[test]
 fn checks_have_no_output_besides_their_own() {
     let site = Site::start();
     let started = Event::AttemptStarted {

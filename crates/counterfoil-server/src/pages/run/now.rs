@@ -138,13 +138,18 @@ pub(super) fn banner(
     let troubles = found.iter().take(MAX_TROUBLES).map(|trouble| match trouble {
         Trouble::Failed(attempt) | Trouble::Corrected(attempt) => TroubleLine {
             mark: attempt_mark(attempt, report),
-            title: format::cell(&attempt.path.join(" / ")),
+            title: format::cell(&format!("{}{}", attempt.path.join(" / "), attempt.place())),
             text: format::cell(&attempt.reason),
             address: attempt_address(&attempt.path, attempt.n),
         },
         Trouble::Refuted(entry) | Trouble::Unverifiable(entry) => TroubleLine {
             mark: format::verdict(entry.standing),
-            title: format::cell(&format!("{}: {}", entry.path.join(" / "), entry.claim.claim)),
+            title: format::cell(&format!(
+                "{}{}: {}",
+                entry.path.join(" / "),
+                entry.place(),
+                entry.claim.claim
+            )),
             text: format::cell(&entry.claim.reason),
             address: format!("{}#claims", attempt_address(&entry.path, entry.n)),
         },
