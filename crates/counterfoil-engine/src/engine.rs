@@ -359,7 +359,9 @@ impl Engine {
             Ok((lease, mut run_state)) => {
                 let question = question_id(&run_state, question)?;
                 run_state.check_answer(&question, answer)?;
-                let waited = run_state.is_resting();
+                // One that was answered stays so when an optional question is answered, too.
+                let waited = run_state.is_resting()
+                    || self.journal.run(&run)?.summary.outcome.as_deref() == Some(ANSWERED);
                 let fact = Event::Answered { question, answer: answer.to_owned(), by, from };
                 let at = wall().max(run_state.last_at);
                 // Nobody drove the run, even if it was interrupted with work in progress.

@@ -279,6 +279,26 @@ fn a_question_has_the_same_names_with_and_without_its_answer() {
 }
 
 #[test]
+fn an_answered_run_stays_so_when_an_optional_question_is_answered() {
+    let project = WorkflowProject::new(
+        SEVERAL,
+        "answers:\n  - { question: clarify.name, answer: x }\n  - { question: size, answer: large }\n  - { question: remark, answer: mind the gap }\n",
+    );
+    project.run_json(&["run", "flow.yaml", "--format", "json"]);
+    for (question, answer, outcome) in [
+        ("name", "x", "waiting"),
+        ("size", "large", "answered"),
+        ("remark", "mind the gap", "answered"),
+    ] {
+        let output = project.command(&["answer", "last", question, answer]).output();
+        assert_eq!(output.code, Some(0), "{question}: {}", output.stderr);
+        project.run(&["runs"]).expect(0, &[outcome]);
+    }
+    let ran = project.run_json(&["resume", "last", "--format", "json"]);
+    assert_eq!(ran.report["variables"]["remark"], "mind the gap");
+}
+
+#[test]
 fn an_optional_question_can_be_answered_too() {
     let project = WorkflowProject::new(
         SEVERAL,
