@@ -203,9 +203,9 @@ and what several agents changed in the same folder at the same time.
 
 Examples:
   counterfoil undo last                 all changes of the last run
-  counterfoil undo last implement       only those of this step, of all its attempts
-  counterfoil undo last implement#2     only those of its second attempt
-  counterfoil undo last build/login     only those of this item";
+  counterfoil undo last implement       those of all attempts of a step
+  counterfoil undo last implement#2     those of its second attempt
+  counterfoil undo last build/login     those of this item";
 
 #[derive(Debug, Args)]
 #[command(after_help = UNDO_HELP)]
