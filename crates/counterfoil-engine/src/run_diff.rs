@@ -1,5 +1,5 @@
 //! What the steps of a run changed in the files, all together. The contents come from the records of
-//! the state folder, as for the difference of an attempt: whoever worked on has no part in it.
+//! the state folder, as for the difference of an attempt, so later changes of others are left out.
 
 use crate::engine::Engine;
 use crate::files_diff::{DiffLimits, FilesDiff, compare, spans};

@@ -63,12 +63,12 @@ fn the_inbox_has_the_claims_that_it_counts() {
     let mut run = Run::start(&journal, "a");
     let mut last: Vec<ClaimReport> =
         (0..8).map(|at| claim(&format!("fine-{at}"), Verdict::Verified)).collect();
-    last.push(claim("mended", Verdict::Verified));
+    last.push(claim("corrected", Verdict::Verified));
     last.push(claim("unknown", Verdict::Unverifiable));
     last.push(claim("wrong", Verdict::Refuted));
     run.add(&[
         runs::attempt(&["Work"]),
-        repair("Work", vec![claim("mended", Verdict::Refuted)]),
+        repair("Work", vec![claim("corrected", Verdict::Refuted)]),
         ended("Work", AttemptOutcome::Accepted, last),
     ]);
     runs::ask(&mut run, "ok", "May it go out?");
@@ -76,7 +76,7 @@ fn the_inbox_has_the_claims_that_it_counts() {
     let shown = page.split("<code class=\"name\">").skip(1);
     let names: Vec<&str> = shown.filter_map(|rest| rest.split('<').next()).collect();
     assert_eq!(names.len(), 8, "{page}");
-    assert_eq!(names[..4], ["wrong", "mended", "unknown", "fine-0"], "{page}");
+    assert_eq!(names[..4], ["wrong", "corrected", "unknown", "fine-0"], "{page}");
     assert!(page.contains("refuted earlier and corrected"), "{page}");
     // 11 claims and the one that was corrected.
     assert!(page.contains(">4 more claims</a>"), "{page}");

@@ -101,8 +101,8 @@ fn the_run_and_its_events_agree_on_trouble() {
         command("failing", 1).to_vec(),
         command("passing", 0).to_vec(),
         vec![runs::attempt(&["lying"]), ended("lying", accepted, refuted())],
-        vec![runs::attempt(&["mended"]), repair("mended", refuted())],
-        vec![ended("mended", accepted, vec![claim("tests", Verdict::Verified)])],
+        vec![runs::attempt(&["corrected"]), repair("corrected", refuted())],
+        vec![ended("corrected", accepted, vec![claim("tests", Verdict::Verified)])],
         vec![runs::attempt(&["late"]), ended("late", AttemptOutcome::Timeout, Vec::new())],
         vec![runs::attempt(&["fine"]), ended("fine", accepted, Vec::new())],
         vec![runs::attempt(&["stopped"]), ended("stopped", AttemptOutcome::Cancelled, Vec::new())],
@@ -115,7 +115,7 @@ fn the_run_and_its_events_agree_on_trouble() {
         ("failing", true),
         ("passing", false),
         ("lying", true),
-        ("mended", true),
+        ("corrected", true),
         ("late", true),
         ("fine", false),
         ("stopped", false),
@@ -131,7 +131,7 @@ fn the_run_and_its_events_agree_on_trouble() {
     {
         assert!(lying.contains(part), "{part}: {lying}");
     }
-    assert!(!site.page("/runs/a/attempts/mended%231").contains("2 refuted</a>"));
+    assert!(!site.page("/runs/a/attempts/corrected%231").contains("2 refuted</a>"));
 }
 
 #[test]
@@ -159,8 +159,8 @@ fn a_repair_that_came_to_nothing_is_not_shown_as_one() {
     let refuted = || vec![claim("tests", Verdict::Refuted)];
     let (accepted, failed) = (AttemptOutcome::Accepted, AttemptOutcome::Contract);
     let events = [
-        vec![runs::attempt(&["mended"]), repair("mended", refuted())],
-        vec![ended("mended", accepted, vec![claim("tests", Verdict::Verified)])],
+        vec![runs::attempt(&["corrected"]), repair("corrected", refuted())],
+        vec![ended("corrected", accepted, vec![claim("tests", Verdict::Verified)])],
         vec![runs::attempt(&["twice"]), repair("twice", Vec::new()), repair("twice", Vec::new())],
         vec![ended("twice", accepted, Vec::new())],
         vec![runs::attempt(&["failed"]), repair("failed", refuted())],
@@ -173,7 +173,7 @@ fn a_repair_that_came_to_nothing_is_not_shown_as_one() {
     let (_journal, _run) = run_of(&site, &events);
     let page = site.page("/runs/a");
     for (name, said) in [
-        ("mended", "repaired"),
+        ("corrected", "repaired"),
         ("twice", "repaired, 2 repairs asked"),
         ("failed", "repair asked"),
         ("lying", "repair asked"),
@@ -184,7 +184,7 @@ fn a_repair_that_came_to_nothing_is_not_shown_as_one() {
         let attempt = site.page(&format!("/runs/a/attempts/{name}%231"));
         assert!(attempt.contains(&format!("<dt>Repairs</dt><dd>{said}</dd>")), "{attempt}");
     }
-    for (name, is_refuted) in [("mended", false), ("failed", true), ("lying", true)] {
+    for (name, is_refuted) in [("corrected", false), ("failed", true), ("lying", true)] {
         let row = row(&page, name).unwrap();
         assert_eq!(row.contains("✗ 1 refuted</span>"), is_refuted, "{name}: {row}");
         let attempt = site.page(&format!("/runs/a/attempts/{name}%231"));
