@@ -232,8 +232,8 @@ proptest! {
         for contract in ALL.iter().filter(free) {
             let (before, after) = (contract.check(&text), contract.check(&longer));
             // Text after a fence that is still open belongs to the fence.
-            let ends = before.provenance.span.is_some_and(|span| span.end >= text.trim_end().len());
-            let open = contract.framing() == Framing::FencedJson && ends;
+            let rest = before.provenance.span.map_or("", |span| &text[span.end..]);
+            let open = contract.framing() == Framing::FencedJson && !rest.contains(['`', '~']);
             if !before.is_accepted() || open {
                 continue;
             }
