@@ -38,7 +38,6 @@ use crate::visits::{Visit, Visits};
 use counterfoil_agents::spec::AgentSpec;
 use counterfoil_contract::claim::{ClaimKind, ClaimReport, Verdict};
 use counterfoil_flow::{AssignedAgent, AttemptOutcome, ChangedFiles, Event};
-use counting::is_verified_at_end;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -281,10 +280,7 @@ impl Ledger {
             }
             Event::AttemptEnded(ended) => {
                 let Some(index) = self.open.remove(&ended.attempt) else { return };
-                // Without a result, there are only claims of the engine.
-                let verified =
-                    matches!(ended.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim)
-                        || !ended.claims.iter().all(is_verified_at_end);
+                let verified = ended.verifies_result();
                 if let Some(work) = self.attempts.get_mut(index) {
                     work.accepted = ended.outcome == AttemptOutcome::Accepted;
                     work.tree.clone_from(&ended.tree);
@@ -360,7 +356,7 @@ impl Ledger {
             let Some(work) = self.attempts.get(recorded.attempt) else { continue };
             let since = self.outdated(recorded, work);
             let id = recorded.claim.id();
-            let at_end = is_verified_at_end(&recorded.claim);
+            let at_end = recorded.claim.is_verified_at_end();
             let last_replies = if at_end { &final_ends } else { &final_replies };
             let last_reply = last_replies
                 .get(&work.place())

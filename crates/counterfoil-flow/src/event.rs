@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 
 /// The version of the decision rules that new runs start with. A run keeps its version: a newer
 /// program must still decide by the old rules for it.
-pub const DECIDE: u32 = 3;
+pub const DECIDE: u32 = 4;
 /// The first version that verifies claims, restricts the paths that agents may write, and gives
 /// agents their own worktrees.
 pub(crate) const CLAIMS_VERIFIED: u32 = 2;
@@ -37,6 +37,9 @@ pub(crate) const FRESH_WORKSPACE: u32 = 3;
 /// The first version in which a wrong result does not count as lack of progress if the workflow
 /// continues without it, and in which an exhausted limit is applied first.
 pub(crate) const CONTINUES_WITHOUT_RESULT: u32 = 3;
+/// The first version in which the verdicts on a result stand until another result is verified, also
+/// if the attempt is lost or fails while it repairs the result.
+pub(crate) const VERDICTS_STAND: u32 = 4;
 
 /// An event of a run. The form is `{"kind": {…}}`: with an internal tag, serde would buffer the
 /// fields, and numbers of arbitrary precision do not survive buffering.

@@ -208,9 +208,10 @@ impl RunState {
                 self.phase(frame, phase);
                 self.ready.remove(frame);
             }
-            Event::RepairAsked { attempt, usage, .. } => {
+            Event::RepairAsked { attempt, usage, claims, .. } => {
                 self.spend(*usage);
                 self.used_in_conversation(attempt, *usage);
+                self.repair_asked(attempt, claims);
             }
             Event::AttemptEnded(ended) => self.attempt_ended(ended),
             Event::ConversationOpened { attempt, agent, conversation } => {

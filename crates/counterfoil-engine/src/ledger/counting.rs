@@ -2,19 +2,13 @@
 
 use super::subject::{Subject, subject};
 use super::{AttemptRecord, Ledger};
-use counterfoil_contract::claim::{ClaimKind, ClaimReport, Verdict};
+use counterfoil_contract::claim::Verdict;
 use std::collections::BTreeMap;
 
 /// What identifies a claim of a step: its name, and whether the engine makes it.
 pub(super) type Id<'a> = (&'a str, bool);
 /// A visit of a state: its path and the number of the visit.
 pub(super) type Place<'a> = (&'a [String], usize);
-
-/// Whether a claim is one that the engine verifies at the end of every attempt, also of one without a
-/// result.
-pub(super) fn is_verified_at_end(claim: &ClaimReport) -> bool {
-    claim.is_own() && matches!(claim.kind, ClaimKind::Protected | ClaimKind::TestsKept)
-}
 
 impl AttemptRecord {
     pub(super) fn place(&self) -> Place<'_> {

@@ -77,6 +77,12 @@ impl Ended {
             rejected: Vec::new(),
         }
     }
+
+    /// Whether its claims are those of a result. Without one, there are only claims of the engine.
+    pub fn verifies_result(&self) -> bool {
+        matches!(self.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim)
+            || !self.claims.iter().all(ClaimReport::is_verified_at_end)
+    }
 }
 
 /// An item of a list in a result that was rejected.

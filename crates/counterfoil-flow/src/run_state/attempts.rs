@@ -1,12 +1,25 @@
 //! The end of an attempt: what it gave, what it changed, and whether it repeats itself.
 
 use super::{ClaimVerdict, Phase, RunState, count_repeat};
-use crate::event::{AttemptOutcome, ChangedFiles, Ended};
+use crate::event::{AttemptOutcome, ChangedFiles, Ended, VERDICTS_STAND};
 use crate::problem::Problem;
 use counterfoil_contract::claim::ClaimReport;
 use serde_json::Value;
 
 impl RunState {
+    /// Keeps the verdicts on a result that is to be repaired. The attempt may be lost, or end without
+    /// another result.
+    pub(super) fn repair_asked(&mut self, attempt: &str, claims: &[ClaimReport]) {
+        // A reply without a result makes no claim.
+        if self.decide < VERDICTS_STAND || claims.is_empty() {
+            return;
+        }
+        let frame = self.attempts.get(attempt).and_then(|frame| self.frames.get_mut(frame));
+        if let Some(frame) = frame {
+            frame.claims = ClaimVerdict::from_reports(claims);
+        }
+    }
+
     pub(super) fn attempt_ended(&mut self, ended: &Ended) {
         self.spend(ended.usage);
         self.used_in_conversation(&ended.attempt, ended.usage);
@@ -22,7 +35,11 @@ impl RunState {
         if ended.tree.is_some() {
             frame.tree.clone_from(&ended.tree);
         }
-        frame.claims = ClaimVerdict::from_reports(&ended.claims);
+        if self.decide >= VERDICTS_STAND && !ended.verifies_result() {
+            ClaimVerdict::add_reports(&mut frame.claims, &ended.claims);
+        } else {
+            frame.claims = ClaimVerdict::from_reports(&ended.claims);
+        }
         frame.rejected.clone_from(&ended.rejected);
         let phase = match (ended.outcome, ended.outcome.failure()) {
             (AttemptOutcome::Accepted, _) => {

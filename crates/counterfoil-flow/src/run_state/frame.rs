@@ -44,7 +44,8 @@ pub struct Frame {
     pub requests: BTreeMap<String, Streak>,
     /// The hash of the work tree after the last attempt.
     pub tree: Option<String>,
-    /// The verdicts on the claims of the last attempt in this state, by claim.
+    /// The verdicts on the claims of the last result of this visit, by claim. An attempt without a
+    /// result adds claims of the engine that do not hold.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub claims: BTreeMap<String, ClaimVerdict>,
     /// The items that the last attempt in this state gave and that were rejected.
@@ -140,7 +141,13 @@ const MAX_REASON: usize = 2000;
 impl ClaimVerdict {
     /// The verdicts of reports by claim; of two reports on one claim, the worse one.
     pub(crate) fn from_reports(reports: &[ClaimReport]) -> BTreeMap<String, Self> {
-        let mut verdicts: BTreeMap<String, Self> = BTreeMap::new();
+        let mut verdicts = BTreeMap::new();
+        Self::add_reports(&mut verdicts, reports);
+        verdicts
+    }
+
+    /// Adds the verdicts of reports; of two on one claim, the worse one stays.
+    pub(crate) fn add_reports(verdicts: &mut BTreeMap<String, Self>, reports: &[ClaimReport]) {
         for report in reports.iter().filter(|report| report.policy != ClaimPolicy::Ignore) {
             let known = verdicts.get(&report.claim).map(|known| severity(known.verdict));
             if known.is_none_or(|known| severity(report.verdict) > known) {
@@ -148,7 +155,6 @@ impl ClaimVerdict {
                 verdicts.insert(report.claim.clone(), Self { verdict: report.verdict, reason });
             }
         }
-        verdicts
     }
 }
 
@@ -162,7 +168,7 @@ fn severity(verdict: Verdict) -> u8 {
 }
 
 impl Frame {
-    /// The refuted claims of the last attempt in the current state, with the reasons.
+    /// The refuted claims of this visit of the current state, with the reasons.
     pub(super) fn refuted(&self) -> BTreeMap<String, String> {
         let refuted = self.claims.iter().filter(|(_, one)| one.verdict == Verdict::Refuted);
         refuted.map(|(claim, one)| (claim.clone(), one.reason.clone())).collect()

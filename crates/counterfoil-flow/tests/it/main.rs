@@ -18,5 +18,6 @@ mod shipped;
 mod templates;
 mod time_budget;
 mod unknown_fields;
+mod verdicts;
 mod wire_names;
 mod workspaces;

@@ -535,7 +535,7 @@ fn a_retry_is_told_what_was_observed_and_answers_for_the_first_attempt() {
     assert_eq!(play.started(), [("work#2", None)]);
     assert_eq!(play.turn.attempts[0].first, "work#1");
     let prompt = &play.agent().prompt;
-    assert!(prompt.contains("the last attempt at this step, `files`: files differs"), "{prompt}");
+    assert!(prompt.contains("an earlier attempt at this step, `files`: files differs"), "{prompt}");
     play.tell([
         Event::RunResumed(Box::new(Resumed { by: "me".to_owned(), ..Resumed::default() })),
         Event::AttemptLost {

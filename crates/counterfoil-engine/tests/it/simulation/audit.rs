@@ -6,6 +6,7 @@ use crate::simulation::fan_out::FanOutAudit;
 use crate::simulation::journal::{self, Journal};
 use crate::simulation::limits::Limits;
 use crate::simulation::workspaces::WorkspaceAudit;
+use counterfoil_contract::claim::ClaimReport;
 use counterfoil_flow::{
     AttemptOutcome, AttemptRequest, Body, Budget, Dispatch, Event, FailureKind, Frame, Phase,
     Reopened, RunState, Step, Usage, Workflow, WorkspaceStage,
@@ -47,6 +48,8 @@ pub(crate) struct Audit<'w> {
     open: BTreeMap<String, String>,
     /// The frame of every attempt.
     recorded_frames: BTreeMap<String, String>,
+    /// The claims of the last result that each attempt was asked to repair.
+    repaired: BTreeMap<String, BTreeSet<String>>,
     paths: BTreeMap<Vec<String>, u32>,
     visits: BTreeMap<String, Visit>,
     parents: BTreeMap<String, Option<String>>,
@@ -78,6 +81,7 @@ impl<'w> Audit<'w> {
             recorded: BTreeMap::new(),
             open: BTreeMap::new(),
             recorded_frames: BTreeMap::new(),
+            repaired: BTreeMap::new(),
             paths: BTreeMap::new(),
             visits: BTreeMap::new(),
             parents: BTreeMap::new(),
@@ -330,24 +334,40 @@ impl<'w> Audit<'w> {
         self.fan_out.reopened(&all)
     }
 
-    /// The state has the verdicts of the claims of the last attempt only.
-    fn claims(&self, event: &Event) -> Result<(), String> {
-        let Event::AttemptEnded(ended) = event else { return Ok(()) };
-        if self.checks.runs_checks(&ended.attempt) {
+    /// The state has the verdicts on the last result, also if its attempt ends or is lost without
+    /// another one.
+    fn claims(&mut self, event: &Event) -> Result<(), String> {
+        let names = |reports: &[ClaimReport]| -> BTreeSet<String> {
+            reports.iter().map(|report| report.claim.clone()).collect()
+        };
+        let (attempt, told) = match event {
+            Event::RepairAsked { attempt, claims, .. } if !claims.is_empty() => {
+                self.repaired.insert(attempt.clone(), names(claims));
+                (attempt, Some(names(claims)))
+            }
+            Event::AttemptEnded(ended) => {
+                (&ended.attempt, ended.verifies_result().then(|| names(&ended.claims)))
+            }
+            Event::AttemptLost { attempt, .. } => (attempt, None),
+            _ => return Ok(()),
+        };
+        if self.checks.runs_checks(attempt) {
             return Ok(());
         }
-        let frame = self
-            .recorded_frames
-            .get(&ended.attempt)
-            .and_then(|frame| self.run_state.frames.get(frame));
-        let Some(frame) = frame else { return Ok(()) };
-        let known: BTreeSet<&str> = frame.claims.keys().map(String::as_str).collect();
-        let told: BTreeSet<&str> =
-            ended.claims.iter().map(|report| report.claim.as_str()).collect();
-        if known == told {
+        let frame = self.recorded_frames.get(attempt);
+        let Some(frame) = frame.and_then(|frame| self.run_state.frames.get(frame)) else {
+            return Ok(());
+        };
+        let known: BTreeSet<String> = frame.claims.keys().cloned().collect();
+        let is_kept = match (&told, self.repaired.get(attempt)) {
+            (Some(told), _) => known == *told,
+            (None, Some(repaired)) => known.is_superset(repaired),
+            (None, None) => true,
+        };
+        if is_kept {
             Ok(())
         } else {
-            Err(format!("{told:?} were told, and {known:?} are known"))
+            Err(format!("{attempt}: {told:?} were told, and {known:?} are known"))
         }
     }
 

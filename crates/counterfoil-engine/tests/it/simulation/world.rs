@@ -120,7 +120,11 @@ pub(crate) fn course(
                         attempt: start.attempt.clone(),
                         reply,
                         usage: usage(dice),
-                        claims: Vec::new(),
+                        claims: if dice.percent(50) {
+                            claims(dice, &start.work, AttemptOutcome::Claim)
+                        } else {
+                            Vec::new()
+                        },
                     };
                     deliveries.push(Delivery { due, fact });
                 }

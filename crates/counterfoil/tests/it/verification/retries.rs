@@ -24,7 +24,7 @@ fn a_retry_is_verified_against_the_tree_before_the_first_attempt() {
     assert_eq!(ran.verdict(1, "files"), "verified");
     let prompt = project.prompt(&ran, "work_2.1");
     assert!(prompt.contains("## What was observed"), "{prompt}");
-    assert!(prompt.contains("the last attempt at this step, `files`: "), "{prompt}");
+    assert!(prompt.contains("an earlier attempt at this step, `files`: "), "{prompt}");
     // The refuted claim stays in the summary.
     assert_eq!(ran.report["claims"]["corrected"], 1, "{:#}", ran.report["claims"]);
     assert_eq!(ran.report["claims"]["refuted"], 0);
@@ -135,6 +135,30 @@ fn a_step_that_was_killed_answers_for_what_it_did_before() {
     assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
     assert_eq!(ran.outcomes(), ["cancelled", "accepted"]);
     assert_eq!(ran.verdict(1, "files"), "verified", "the file was written before the kill");
+}
+
+#[test]
+fn a_step_that_was_killed_during_a_repair_is_told_what_was_refuted() {
+    let project = DirtyProject::new();
+    project.write_one_step("", ", repairs: 1, claims: { files: require }");
+    let sign = project.scratch_path("at-work");
+    let work = format!("test -e '{0}' && exit 0; touch '{0}'; exec sleep 60", sign.display());
+    project.write_script(&[
+        claims(&["b.rs"], json!({"writes": {"a.rs": "new\n"}})),
+        claims(&["a.rs"], json!({"exec": work})),
+    ]);
+    let live = project.start(&run_arguments("flow.yaml", "script:script.yaml"));
+    wait_until(TIMEOUT, "the repair is at work", || sign.exists().then_some(()));
+    wait_until(TIMEOUT, "the repair is recorded", || {
+        (project.count_events("repair-asked") == 1).then_some(())
+    });
+    assert!(live.kill());
+    let ran = VerifiedRun::from(project.run(&["resume", "last", "--format", "json"]));
+    assert_eq!(ran.ended(), ("done", None, 0), "{ran:?}");
+    assert_eq!(ran.outcomes(), ["cancelled", "accepted"]);
+    let prompt = project.prompt(&ran, "work_2.1");
+    assert!(prompt.contains("an earlier attempt at this step, `files`: "), "{prompt}");
+    assert_eq!(ran.report["claims"]["corrected"], 1, "{:#}", ran.report["claims"]);
 }
 
 #[test]
