@@ -37,7 +37,7 @@ pub use weeks::{Trend, Week, Weeks, week_of};
 use crate::visits::{Visit, Visits};
 use counterfoil_agents::spec::AgentSpec;
 use counterfoil_contract::claim::{ClaimKind, ClaimReport, Verdict};
-use counterfoil_flow::{AssignedAgent, AttemptOutcome, ChangedFiles, Event};
+use counterfoil_flow::{AssignedAgent, AttemptOutcome, ChangedFiles, Event, is_verified_at_end};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -356,7 +356,7 @@ impl Ledger {
             let Some(work) = self.attempts.get(recorded.attempt) else { continue };
             let since = self.outdated(recorded, work);
             let id = recorded.claim.id();
-            let at_end = recorded.claim.is_verified_at_end();
+            let at_end = is_verified_at_end(&recorded.claim);
             let last_replies = if at_end { &final_ends } else { &final_replies };
             let last_reply = last_replies
                 .get(&work.place())

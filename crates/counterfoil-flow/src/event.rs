@@ -9,7 +9,9 @@ mod reopened;
 mod started;
 mod undone;
 
-pub use attempt::{AttemptOutcome, ChangedFiles, Channel, Ended, RejectedPart, Reply, Usage};
+pub use attempt::{
+    AttemptOutcome, ChangedFiles, Channel, Ended, RejectedPart, Reply, Usage, is_verified_at_end,
+};
 pub use builtin::BuiltinStep;
 pub use checks::{CheckDefinition, CheckProgram, CheckReport, CheckStatus, PlannedChecks};
 pub use decided_by::{DecidedBy, Origin};

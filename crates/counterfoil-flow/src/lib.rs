@@ -48,7 +48,7 @@ pub use event::{
     AskedQuestion, AssignedAgent, AttemptOutcome, BuiltinStep, Cause, ChangedFiles, Changes,
     Channel, CheckDefinition, CheckProgram, CheckReport, CheckStatus, DECIDE, DecidedBy, Ended,
     Event, Origin, Outcome, PlannedChecks, PlannedItem, RejectedPart, Reopened, Reply, Resumed,
-    RetryRule, Started, TransitionTaken, Undone, Usage, WorkspaceLifetime,
+    RetryRule, Started, TransitionTaken, Undone, Usage, WorkspaceLifetime, is_verified_at_end,
 };
 pub use fan_out::{FanOut, Item, ItemStatus};
 pub use finding::{Code, Finding, UnknownCode, render};

@@ -88,11 +88,6 @@ impl ClaimReport {
         (&self.claim, self.is_own())
     }
 
-    /// Whether the engine verifies the claim at the end of every attempt, also of one without a result.
-    pub fn is_verified_at_end(&self) -> bool {
-        self.is_own() && matches!(self.kind, ClaimKind::Protected | ClaimKind::TestsKept)
-    }
-
     /// Whether the step cannot continue: a required claim is not verified, or it cannot be observed
     /// whether protected files were changed.
     pub fn blocks(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use super::CheckReport;
 use crate::workflow::FailureKind;
-use counterfoil_contract::claim::ClaimReport;
+use counterfoil_contract::claim::{ClaimKind, ClaimReport};
 use counterfoil_contract::{Context, Violation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,8 +81,14 @@ impl Ended {
     /// Whether its claims are those of a result. Without one, there are only claims of the engine.
     pub fn verifies_result(&self) -> bool {
         matches!(self.outcome, AttemptOutcome::Accepted | AttemptOutcome::Claim)
-            || !self.claims.iter().all(ClaimReport::is_verified_at_end)
+            || !self.claims.iter().all(is_verified_at_end)
     }
+}
+
+/// Whether a claim is one that the engine verifies at the end of every attempt, also of one without a
+/// result.
+pub fn is_verified_at_end(claim: &ClaimReport) -> bool {
+    claim.is_own() && matches!(claim.kind, ClaimKind::Protected | ClaimKind::TestsKept)
 }
 
 /// An item of a list in a result that was rejected.
