@@ -1,4 +1,4 @@
-//! Redacts secrets in exported recordings. Each secret is replaced by `[redacted:KIND#N]`, with the
+//! Redacts secrets in what leaves the machine. Each secret is replaced by `[redacted:KIND#N]`, with the
 //! same number for the same secret everywhere. JSON stays valid: only the content of strings
 //! changes.
 

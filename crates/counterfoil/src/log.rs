@@ -6,16 +6,12 @@
 pub(crate) mod line;
 
 use crate::cli::LogFormat;
-use crate::{input, output};
-use counterfoil_agents::redact::{PatternError, RedactionLevel, Redactor};
+use crate::{output, redaction};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::{Form, neutralize};
-use counterfoil_engine::config::Config;
 use line::{LogFields, LogLine};
 use serde_json::Value;
 use std::io::Write;
-use std::path::Path;
-use std::sync::{Mutex, OnceLock, PoisonError};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::Directive;
 
@@ -24,12 +20,9 @@ const VARIABLE: &str = "COUNTERFOIL_LOG";
 /// What is logged if only a format is given.
 const DEFAULT_FILTER: &str = "info";
 
-/// What takes secrets out of the log.
-static REDACTOR: OnceLock<Mutex<Redactor>> = OnceLock::new();
-
 /// Starts the log, if it is asked for. `keeps_messages` is for commands whose stderr a program reads:
 /// what they say there stays as it is.
-pub(crate) fn start(format: Option<LogFormat>, repo: Option<&Path>, keeps_messages: bool) {
+pub(crate) fn start(format: Option<LogFormat>, keeps_messages: bool) {
     let filter = std::env::var(VARIABLE).ok().filter(|filter| !filter.is_empty());
     let filter = match (filter, format) {
         (None, None) => return,
@@ -38,9 +31,10 @@ pub(crate) fn start(format: Option<LogFormat>, repo: Option<&Path>, keeps_messag
     };
     let (filter, mut warnings) = understood(&filter);
     warnings.extend(unknown_levels(&filter));
-    // Without redaction there is no log.
-    let Ok(redactor) = redactor(repo) else { return };
-    let _ = REDACTOR.set(Mutex::new(redactor));
+    // Without redaction there is no log. The redactor must not be made while a line is written.
+    if !redaction::prepare() {
+        return;
+    }
     let log = tracing_subscriber::fmt().with_ansi(false).with_env_filter(EnvFilter::new(filter));
     let _ = match format.unwrap_or(LogFormat::Json) {
         LogFormat::Json => {
@@ -91,42 +85,6 @@ fn unknown_levels(filter: &str) -> Vec<String> {
     words.map(warning).collect()
 }
 
-/// What takes out the usual kinds of secrets, those of the environment, and those of the project as
-/// far as its settings can be read.
-pub(crate) fn redactor(repo: Option<&Path>) -> Result<Redactor, PatternError> {
-    let config = input::repository(repo).ok().and_then(|repo| Config::load(&repo, &repo).ok());
-    let config = config.unwrap_or_default();
-    let mut redactor = Redactor::new(&config.redact).or_else(|_| Redactor::new(&[]))?;
-    let named = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    };
-    redactor.learn_variables(std::env::vars_os().filter_map(named));
-    for settings in config.agents.named.values() {
-        redactor.learn_variables(settings.env.clone());
-    }
-    Ok(redactor)
-}
-
-/// A text without secrets.
-fn redacted(text: &str) -> String {
-    match REDACTOR.get() {
-        Some(redactor) => {
-            let mut redactor = redactor.lock().unwrap_or_else(PoisonError::into_inner);
-            redactor.redact_text(text, RedactionLevel::Full)
-        }
-        None => text.to_owned(),
-    }
-}
-
-/// JSON whose strings have no secrets.
-fn redacted_json(value: &Value) -> String {
-    let text = value.to_string();
-    let Some(redactor) = REDACTOR.get() else { return text };
-    let mut redactor = redactor.lock().unwrap_or_else(PoisonError::into_inner);
-    let redacted = redactor.redact_bytes(text.as_bytes(), RedactionLevel::Full);
-    redacted.and_then(|redacted| String::from_utf8(redacted).ok()).unwrap_or_default()
-}
-
 /// Writes events. The subscriber passes each of them as a whole.
 struct EventWriter(fn(&str) -> String);
 
@@ -147,7 +105,8 @@ fn json_line(event: &str) -> String {
         return message_line(event);
     };
     complete(&mut event);
-    neutralize(&redacted_json(&event), Form::Json).into_owned() + "\n"
+    neutralize(&redaction::json(&event.to_string()).unwrap_or_default(), Form::Json).into_owned()
+        + "\n"
 }
 
 /// Leaves out fields that say nothing, and names the agent of the attempt where an event does not.
@@ -163,7 +122,7 @@ fn complete(event: &mut Value) {
 
 /// An event as a line of text.
 fn text_line(event: &str) -> String {
-    neutralize(&redacted(event.trim_end()), Form::Line).into_owned() + "\n"
+    neutralize(&redaction::text(event.trim_end()), Form::Line).into_owned() + "\n"
 }
 
 /// A message for people as a line of JSON.
@@ -172,7 +131,7 @@ fn message_line(text: &str) -> String {
         // As many digits as the subscriber writes.
         timestamp: format!("{:.6}", jiff::Timestamp::now()),
         level: level(text),
-        fields: LogFields { message: redacted(text.trim_end()), ..LogFields::default() },
+        fields: LogFields { message: redaction::text(text.trim_end()), ..LogFields::default() },
         target: "counterfoil::message",
         span: None,
     };

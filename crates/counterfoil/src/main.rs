@@ -18,6 +18,7 @@ mod output;
 mod person;
 mod progress;
 mod project;
+mod redaction;
 mod render;
 mod report;
 mod scaffold;
@@ -48,7 +49,8 @@ fn main() -> std::process::ExitCode {
         .complete();
     let cli = parse_arguments();
     let repo = cli.command.project().and_then(|project| project.given);
-    log::start(cli.log_format, repo, matches!(cli.command, Command::Hook(_)));
+    redaction::set_repository(repo);
+    log::start(cli.log_format, matches!(cli.command, Command::Hook(_)));
     command::watch::watch_children();
     warn_about_old_names(&cli.command);
     let outcome = match cli.command {

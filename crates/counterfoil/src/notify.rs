@@ -1,5 +1,6 @@
 //! Tells a program of the user what happens in a run: that it ended, asks something, or stalls.
 
+use crate::redaction;
 use counterfoil_agents::agent::AgentProgress;
 use counterfoil_contract::text::truncate;
 use counterfoil_engine::RunObserver;
@@ -131,11 +132,13 @@ impl Notifier {
         self.stalled.store(false, Ordering::Relaxed);
     }
 
-    /// Starts the program with a message. It does not wait for it.
+    /// Starts the program with a message, without the secrets in it. It does not wait for it.
     fn tell(&self, message: &Notification<'_>) {
-        let Ok(line) = serde_json::to_string(message) else { return };
+        let line = serde_json::to_string(message).ok().and_then(|line| redaction::json(&line));
+        let Some(line) = line else { return };
         let (event, run, text) = message.parts();
-        let mut command = program(&self.command, text);
+        let text = redaction::text(text);
+        let mut command = program(&self.command, &text);
         command
             .env("COUNTERFOIL_EVENT", event)
             .env("COUNTERFOIL_RUN", run)

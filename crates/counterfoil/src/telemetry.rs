@@ -4,7 +4,7 @@
 mod collector;
 mod spans;
 
-use crate::log;
+use crate::redaction;
 use collector::CollectorClient;
 use counterfoil_agents::redact::{RedactionLevel, Redactor};
 use counterfoil_agents::trace_context::{TRACE_PARENT, TraceContext};
@@ -54,7 +54,7 @@ impl Telemetry {
             .with_http_client(CollectorClient::new())
             .build();
         let exporter = exporter.map_err(|error| error.to_string())?;
-        let redactor = log::redactor(repo).map_err(|error| error.to_string())?;
+        let redactor = redaction::project_redactor(repo).map_err(|error| error.to_string())?;
         let problem = Arc::<Mutex<Option<String>>>::default();
         let exporter = ReportingExporter { inner: exporter, problem: problem.clone() };
         let mut processor = BatchSpanProcessor::new(exporter, BatchConfig::default());

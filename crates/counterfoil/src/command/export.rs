@@ -2,7 +2,7 @@
 
 use crate::cli::{ExportArgs, StateLocation};
 use crate::exit::Exit;
-use crate::{hint, output, render, state_folder};
+use crate::{hint, output, redaction, render, state_folder};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::adapters::{Adapter, adapter};
 use counterfoil_agents::recording;
@@ -107,16 +107,7 @@ pub(super) fn redactor(location: &StateLocation, ran_in: &Path) -> Result<Redact
     let state = state_folder::of(location)?;
     let repo = state_folder::repository_of_run(location, &state, &ran_in.to_string_lossy())?;
     let config = Config::load(&repo, &repo)?;
-    let mut redactor = Redactor::new(&config.redact)?;
-    let named = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    };
-    redactor.learn_variables(std::env::vars_os().filter_map(named));
-    // Variables that the project sets for agents may be secrets as well.
-    for settings in config.agents.named.values() {
-        redactor.learn_variables(settings.env.clone());
-    }
-    Ok(redactor)
+    Ok(redaction::redactor(&config)?)
 }
 
 /// Returns an error if the folder exists and is not empty.

@@ -3,6 +3,7 @@
 use super::claims::{mismatch_line, not_made_line};
 use super::replay::difference_line;
 use crate::gate::{GatedClaims, GatedWork, Level, NotMade};
+use crate::redaction;
 use crate::report::lint::LintFinding;
 use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::Report;
@@ -113,7 +114,8 @@ pub(crate) fn lint(findings: &[LintFinding], note: Option<&str>) -> String {
         let title = property(&format!("{}: {}", finding.code, finding.title));
         let hint =
             if finding.hint.is_empty() { String::new() } else { format!(" ({})", finding.hint) };
-        let text = message(&format!("{}{hint}", finding.text()));
+        let text = format!("{}{hint}", finding.text());
+        let text = escape(&redaction::text_about_definition(&text));
         let _ = writeln!(out, "::{} {properties},title={title}::{text}", finding.level());
     }
     if let Some(note) = note {
@@ -133,6 +135,7 @@ struct Annotation {
 /// run that is done, they are warnings: a later attempt corrected them. GitHub shows few annotations of
 /// a step, so that nothing is said twice.
 pub(crate) fn run(run: &RunReport, entries: &[Entry]) -> String {
+    redaction::learn(&(run, entries));
     let is_done = run.outcome == "done";
     let serious = if is_done { "warning" } else { "error" };
     let claims = last_claims(entries);
@@ -238,12 +241,16 @@ pub(crate) fn replay(reports: &[ReplayReport]) -> String {
     out
 }
 
-/// Escapes the message of a workflow command.
+/// The message of a workflow command: redacted, then escaped.
 fn message(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    escape(&redaction::text(text))
 }
 
-/// Escapes a property of a workflow command.
+/// A property of a workflow command.
 fn property(text: &str) -> String {
     message(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+fn escape(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

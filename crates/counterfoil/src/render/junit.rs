@@ -3,6 +3,7 @@
 use super::claims::{evidence, headline, mismatch_line, not_made_line, totals as totals_line};
 use super::replay::difference_line;
 use crate::gate::{GatedClaims, GatedWork, Level, NotMade};
+use crate::redaction;
 use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::diagnostic::Style;
@@ -114,6 +115,7 @@ pub(crate) fn run(
     run: &counterfoil_engine::RunReport,
     entries: &[Entry],
 ) -> Result<String, SerializeError> {
+    redaction::learn(&(run, entries));
     let timed = |name: &str, wall_ms: u64, status: TestCaseStatus| {
         let mut case = case(&run.workflow, name, status);
         case.set_time(Duration::from_millis(wall_ms));
@@ -177,7 +179,7 @@ pub(crate) fn replay(reports: &[ReplayReport]) -> Result<String, SerializeError>
             }
             Comparison::Broken { problem } => {
                 let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-                status.set_type("broken").set_message(escape_control(problem));
+                status.set_type("broken").set_message(one_line(problem));
                 status
             }
             Comparison::New if !report.updated => skipped("no outcome was recorded"),
@@ -191,14 +193,14 @@ pub(crate) fn replay(reports: &[ReplayReport]) -> Result<String, SerializeError>
 }
 
 fn case(class: &str, name: &str, status: TestCaseStatus) -> TestCase {
-    let mut case = TestCase::new(escape_control(name), status);
-    case.set_classname(escape_control(class));
+    let mut case = TestCase::new(one_line(name), status);
+    case.set_classname(one_line(class));
     case
 }
 
 fn failure(kind: &str, message: &str, description: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-    status.set_type(escape_control(kind)).set_message(escape_control(message));
+    status.set_type(one_line(kind)).set_message(one_line(message));
     if !description.is_empty() {
         status.set_description(visible(description));
     }
@@ -207,14 +209,19 @@ fn failure(kind: &str, message: &str, description: &str) -> TestCaseStatus {
 
 fn skipped(message: &str) -> TestCaseStatus {
     let mut status = TestCaseStatus::skipped();
-    status.set_message(escape_control(message));
+    status.set_message(one_line(message));
     status
 }
 
-/// A text with unsafe characters in their visible form. The writer of the report would leave out
-/// those that XML cannot contain, and whole escape sequences.
+/// A text on one line without secrets.
+fn one_line(text: &str) -> String {
+    escape_control(&redaction::text(text))
+}
+
+/// A text without secrets, with unsafe characters in their visible form. The writer of the report
+/// would leave out those that XML cannot contain, and whole escape sequences.
 fn visible(text: &str) -> String {
-    neutralize(text, Form::Text).into_owned()
+    neutralize(&redaction::text(text), Form::Text).into_owned()
 }
 
 /// A report with a single test suite.
@@ -231,7 +238,7 @@ fn serialize_suite(
     cases: impl IntoIterator<Item = TestCase>,
     output: Option<&str>,
 ) -> Result<String, SerializeError> {
-    let mut suite = TestSuite::new(escape_control(name));
+    let mut suite = TestSuite::new(one_line(name));
     suite.add_test_cases(cases);
     if let Some(output) = output {
         suite.set_system_out(visible(output));

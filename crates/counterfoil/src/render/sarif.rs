@@ -2,6 +2,7 @@
 
 use super::claims::{mismatch_line, not_made_line};
 use crate::gate::{GatedClaim, GatedClaims, GatedWork, Level, NotMade};
+use crate::redaction;
 use crate::report::lint::LintFinding;
 use counterfoil_contract::{Code, Report, Violation};
 use counterfoil_verify::unfinished::UnfinishedKind;
@@ -48,7 +49,7 @@ pub(crate) fn validation(texts: &[(&Path, &Report)]) -> Value {
             json!({"contract": contract, "texts": texts.iter().map(text).collect::<Vec<_>>()})
         }
     };
-    log(&rules, &results, &properties)
+    log(&rules, &redacted(&results), &properties)
 }
 
 /// The rule of files that were not examined for unfinished work.
@@ -106,7 +107,7 @@ pub(crate) fn claims(
         result(missing.level(), &missing.kind(), text, &missing.field, json!({}))
     });
     let results: Vec<Value> = made.chain(not_made).chain(work.results).collect();
-    log(&rules, &results, &json!({"contract": contract, "status": "accepted"}))
+    log(&rules, &redacted(&results), &json!({"contract": contract, "status": "accepted"}))
 }
 
 /// Rules and the results that refer to them.
@@ -197,11 +198,12 @@ pub(crate) fn lint(findings: &[LintFinding], note: Option<&str>) -> Value {
                 }
                 physical["region"] = region;
             }
+            let text = with_hint(&finding.text(), &finding.hint);
             json!({
                 "ruleId": finding.code,
                 "ruleIndex": codes.iter().position(|(code, ..)| *code == finding.code).unwrap_or(0),
                 "level": finding.level(),
-                "message": {"text": with_hint(&finding.text(), &finding.hint)},
+                "message": {"text": redaction::text_about_definition(&text)},
                 "locations": [{"physicalLocation": physical}],
             })
         })
@@ -215,6 +217,17 @@ pub(crate) fn lint(findings: &[LintFinding], note: Option<&str>) -> Value {
         }]);
     }
     log
+}
+
+/// Results without secrets. If they cannot be redacted, there are none.
+fn redacted(results: &[Value]) -> Vec<Value> {
+    let Ok(text) = serde_json::to_string(results) else { return Vec::new() };
+    match redaction::json(&text) {
+        // Read only if it changed: numbers stay as they were written.
+        Some(clean) if clean == text => results.to_vec(),
+        Some(clean) => serde_json::from_str(&clean).unwrap_or_default(),
+        None => Vec::new(),
+    }
 }
 
 fn with_hint(message: &str, hint: &str) -> String {

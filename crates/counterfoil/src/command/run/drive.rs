@@ -7,7 +7,7 @@ use crate::notify::Notifier;
 use crate::progress::{self, ProgressSink};
 #[cfg(feature = "opentelemetry")]
 use crate::telemetry::Telemetry;
-use crate::{output, render, shell, state_folder};
+use crate::{output, redaction, render, shell, state_folder};
 use anyhow::Result;
 use counterfoil_engine::{Engine, Observers, RunObserver, RunReport};
 use counterfoil_process::StopRequest;
@@ -63,6 +63,11 @@ where
     R: Future<Output = Result<RunReport, counterfoil_engine::Error>>,
 {
     counterfoil_process::start_watchdog();
+    let for_jobs = matches!(reporting.format, RunFormat::Junit | RunFormat::Github);
+    if for_jobs || reporting.notify.is_some() {
+        // The patterns of the project count as they are before an agent can change them.
+        redaction::prepare();
+    }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let progress: Arc<dyn ProgressSink> =

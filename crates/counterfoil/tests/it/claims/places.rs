@@ -1,8 +1,8 @@
 //! Annotations and SARIF logs name files from the top of the repository, wherever a command is called.
 
-use super::verify::worked_on;
+use super::verify::{BASE, worked_on};
 use counterfoil_testkit::TestProject;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The files that a command names in a subfolder: in annotations, and in a SARIF log.
@@ -68,4 +68,17 @@ fn other_files_are_named_as_they_are_given() {
     let arguments = ["check", "--contract", "../contracts/fix.yaml", &outside];
     let (files, uris) = named(&project, &arguments);
     assert_eq!((files, uris), (vec![outside.clone()], vec![outside]));
+}
+
+#[test]
+fn secrets_in_claims_are_redacted() {
+    let project = worked_on();
+    let secret = "sk_live_4eC39HqLyjWDarjtT1zdp7dc";
+    let answer = json!({"files_changed": ["src/a.rs", "new.txt"], "report": secret});
+    project.write("answer.txt", answer.to_string());
+    for format in ["github", "junit", "sarif"] {
+        let report = project.run(&[&BASE[..], &["--format", format]].concat()).stdout;
+        assert!(!report.contains(secret), "{report}");
+        assert!(report.contains("[redacted:stripe-key#1]"), "{report}");
+    }
 }

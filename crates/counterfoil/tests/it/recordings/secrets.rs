@@ -1,4 +1,4 @@
-//! Secrets in everything that a run keeps, and none of them in what is exported.
+//! Secrets in everything that a run keeps, and none of them in what is exported or told to others.
 
 use crate::runs::project::{WorkflowProject, one_step};
 use serde_json::{Value, json};
@@ -168,4 +168,81 @@ fn the_events_and_errors_of_a_program_are_exported_without_them() {
         "{}",
         replayed.report
     );
+}
+
+/// A step whose result a question quotes.
+const ASKS: &str = "
+workflow: asks
+agents: { worker: { contract: scene/told, prompt: Do it. } }
+contracts: [contracts]
+variables: { note: { type: string, initial: \"\" } }
+start: work
+states:
+  work: { agent: worker, next: [{ set: { note: result.note }, go: approve }] }
+  approve: { ask: { question: \"Shall it go out? {{ note }}\", choices: [proceed, reject] }, go: done }
+  done: { end: done }
+";
+
+const TOLD: &str = "
+contract: scene/told
+version: 1
+fields: { ok: boolean, note: string }
+examples: [{ ok: true, note: fine }]
+";
+
+/// Runs `flow.yaml` with a script that replies once, in this format, and notifies. Returns what was
+/// printed to stdout, and what the program was told on its input and in its environment.
+fn told(workflow: &str, reply: &Value, format: &str) -> (String, String) {
+    let script = json!({ "replies": [reply] }).to_string();
+    let project = WorkflowProject::new(workflow, &script);
+    project.write("contracts/told.yaml", TOLD);
+    project.write("counterfoil.toml", "[redact]\npatterns = [\"cust_[a-z0-9]+\"]\n");
+    let notify = "cat >> told; printf '%s\\n' \"$COUNTERFOIL_TEXT\" >> told";
+    let base = ["run", "flow.yaml", "--agent", "script:script.yaml", "--notify", notify];
+    let mut run = project.command(&[&base[..], &["--format", format]].concat());
+    let output = run.env("DEPLOY_TOKEN", "zebra-crossing-9").output();
+    assert!(!output.stdout.is_empty(), "{}", output.stderr);
+    (output.stdout, project.read("told"))
+}
+
+#[test]
+fn nobody_is_notified_of_them() {
+    let note = planted();
+    let result = json!({"ok": true, "note": note}).to_string();
+    let question = told(ASKS, &json!({"agent": "worker", "text": result}), "json").1;
+    let failure = json!({"agent": "worker", "fail": "permission", "reason": note});
+    let end = told(&one_step(""), &failure, "json").1;
+    for (told, event, field) in [(&question, "question", "text"), (&end, "end", "reason")] {
+        holds_none(told);
+        let line: Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+        assert_eq!(line["event"], event, "{told}");
+        assert!(line[field].as_str().unwrap().contains("[redacted:key#1]"), "{told}");
+        // The variable has the same text.
+        assert_eq!(told.matches(line["text"].as_str().unwrap().trim()).count(), 2, "{told}");
+    }
+}
+
+#[test]
+fn the_reports_of_a_run_for_jobs_do_not_have_them() {
+    let failure = json!({"agent": "worker", "fail": "permission", "reason": planted()});
+    for format in ["github", "junit"] {
+        let report = told(&one_step(""), &failure, format).0;
+        holds_none(&report);
+        assert!(report.contains("[redacted:key#"), "{report}");
+    }
+}
+
+#[test]
+fn the_reports_of_a_check_for_jobs_do_not_have_them() {
+    let project = WorkflowProject::new(&one_step(""), "replies: []");
+    let secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    // The warning about an unknown field names it.
+    project.write("answer.txt", json!({"ok": true, secret: 1}).to_string());
+    for format in ["github", "sarif"] {
+        let arguments =
+            ["check", "answer.txt", "--contract", "contracts/step.yaml", "--format", format];
+        let report = project.run(&arguments).stdout;
+        assert!(!report.contains(secret), "{report}");
+        assert!(report.contains("[redacted:github-token#1]"), "{report}");
+    }
 }
