@@ -27,6 +27,7 @@ mod turn;
 pub mod value;
 mod variable_types;
 mod workflow;
+mod yaml_place;
 mod yaml_tree;
 
 /// The JSON Schema of a workflow file. The checker finds more than a schema can tell.
@@ -66,3 +67,4 @@ pub use workflow::{
     Machine, MissingCheck, Paths, Question, ReadStep, Role, ShellStep, State, StateClaims, Step,
     StepRule, Target, Term, Transition, Variable, Wait, Workflow, WorkspaceMode,
 };
+pub use yaml_place::YamlPlaces;

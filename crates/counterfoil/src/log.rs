@@ -105,8 +105,8 @@ fn json_line(event: &str) -> String {
         return message_line(event);
     };
     complete(&mut event);
-    neutralize(&redaction::json(&event.to_string()).unwrap_or_default(), Form::Json).into_owned()
-        + "\n"
+    let line = redaction::json(&event.to_string()).unwrap_or_default();
+    neutralize(&line, Form::Json).into_owned() + "\n"
 }
 
 /// Leaves out fields that say nothing, and names the agent of the attempt where an event does not.

@@ -13,6 +13,7 @@ use counterfoil_contract::render::{markdown, vendor};
 use counterfoil_contract::suggest::did_you_mean;
 use counterfoil_contract::text::{display_path, escape_control, is_unsafe};
 use counterfoil_contract::{Contract, Definition, LoadError, Problem, Registry};
+use counterfoil_flow::YamlPlaces;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -172,6 +173,9 @@ fn diff(comparison: &Comparison, format: ListFormat) -> Result<Exit> {
     Ok(comparison.is_additive().into())
 }
 
+/// The most problems of a file whose places are found in it: each search reads it from its beginning.
+const MAX_PLACED: usize = 500;
+
 /// A contract file that was loaded.
 struct Linted {
     file: PathBuf,
@@ -181,6 +185,19 @@ struct Linted {
 }
 
 impl Linted {
+    /// The problems and the warnings.
+    fn problems(&self) -> impl Iterator<Item = &Problem> {
+        let problems = self.result.as_ref().err().map_or(&[][..], |error| &error.problems);
+        problems.iter().chain(&self.warnings)
+    }
+
+    /// The text of the file, if places have to be found in it. A problem with a place says that it could
+    /// be read before.
+    fn text(&self) -> Option<String> {
+        let is_needed = self.problems().any(|one| one.line.is_none() && !one.place.is_empty());
+        is_needed.then(|| std::fs::read_to_string(&self.file).ok()).flatten()
+    }
+
     fn report(self) -> LintedContract {
         let (contract, problems) = match self.result {
             Ok(contract) => (Some(contract.reference().to_owned()), Vec::new()),
@@ -213,10 +230,15 @@ fn lint(paths: &[PathBuf], format: LintFormat) -> Result<Exit> {
     let findings = || -> Vec<LintFinding> {
         let here = input::current_folder();
         let all = linted.iter().flat_map(|linted| {
-            let problems = linted.result.as_ref().err().map_or(&[][..], |error| &error.problems);
-            let problems = problems.iter().chain(&linted.warnings);
             let file = input::placed(&linted.file, &here);
-            problems.map(move |problem| LintFinding::from_problem(&file, problem))
+            let text = linted.text();
+            let places = text.as_deref().and_then(YamlPlaces::new);
+            let finding = |(at, problem): (usize, &Problem)| {
+                let places = places.as_ref().filter(|_| at < MAX_PLACED);
+                let found = places.and_then(|places| places.find(&problem.place));
+                LintFinding::from_problem(&file, problem, found)
+            };
+            linted.problems().enumerate().map(finding).collect::<Vec<_>>()
         });
         all.collect()
     };

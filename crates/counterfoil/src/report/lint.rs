@@ -1,6 +1,6 @@
 //! Findings about contract and workflow files: as JSON, and in one form for all other formats.
 
-use counterfoil_contract::Problem;
+use counterfoil_contract::{Problem, Span};
 use counterfoil_flow::Finding;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -85,16 +85,27 @@ pub(crate) struct Position {
     pub(crate) bytes: Option<(usize, usize)>,
 }
 
+impl From<Span> for Position {
+    fn from(span: Span) -> Self {
+        Self {
+            line: span.line,
+            column: Some(span.column),
+            bytes: Some((span.start, span.end.saturating_sub(span.start))),
+        }
+    }
+}
+
 impl LintFinding {
-    /// A problem of a contract file.
-    pub(crate) fn from_problem(file: &Path, problem: &Problem) -> Self {
+    /// A problem of a contract file. `found` is where its place is in the file, if that is known.
+    pub(crate) fn from_problem(file: &Path, problem: &Problem, found: Option<Span>) -> Self {
+        let line = problem.line.map(|line| Position { line, column: None, bytes: None });
         Self {
             code: problem.code.as_str(),
             title: problem.code.title(),
             page: problem.code.page(),
             is_warning: problem.code.is_warning(),
             file: file.to_owned(),
-            position: problem.line.map(|line| Position { line, column: None, bytes: None }),
+            position: line.or(found.map(Position::from)),
             place: problem.place.clone(),
             message: problem.message.clone(),
             hint: problem.hint.clone(),
@@ -109,11 +120,7 @@ impl LintFinding {
             page: finding.code.page(),
             is_warning: false,
             file: file.to_owned(),
-            position: finding.span.map(|span| Position {
-                line: span.line,
-                column: Some(span.column),
-                bytes: Some((span.start, span.end.saturating_sub(span.start))),
-            }),
+            position: finding.span.map(Position::from),
             place: String::new(),
             message: finding.message.clone(),
             hint: finding.hint.clone(),

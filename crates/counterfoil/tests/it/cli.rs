@@ -849,6 +849,8 @@ fn lint_takes_folders_and_writes_what_ci_reads() {
     assert_eq!(result["ruleId"], rows[0]["problems"][0]["code"]);
     let uri = &result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
     assert!(uri.as_str().unwrap().ends_with("all/deeper/bad.yml"), "{uri}");
+    let region = &result["locations"][0]["physicalLocation"]["region"];
+    assert_eq!((&region["startLine"], &region["startColumn"]), (&json!(5), &json!(14)));
     let github = lint(&[&all, "--format", "github"]);
     assert_eq!(github.code, Some(1));
     assert!(github.stdout.starts_with("::error file="), "{}", github.stdout);
@@ -862,6 +864,27 @@ fn lint_takes_folders_and_writes_what_ci_reads() {
     let missing = lint(&[&format!("{none}/nothing.yaml")]);
     assert_eq!(missing.code, Some(2));
     assert!(missing.stderr.contains("there is no file or folder"), "{}", missing.stderr);
+}
+
+#[test]
+fn problems_of_contracts_are_at_their_lines() {
+    let folder = TempDir::new().unwrap();
+    let rule = "contract: acme/rule\nversion: 1\nfields: { ok: boolean }\nrules:\n  - id: a\n    check: result.okay\n";
+    let example = "contract: acme/example\nversion: 1\nfields: { ok: boolean }\nexamples:\n  - { ok: true }\n  - { ok: maybe }\n";
+    let field = "contract: acme/field\nversion: 1\nfields:\n  ok: boolean\n  note?: nonsense\n";
+    for (code, text, line) in [("C0404", rule, 6), ("C0405", example, 6), ("C0410", field, 5)] {
+        let path = file(&folder, &format!("{code}.yaml"), text);
+        let lint = |format: &str| {
+            counterfoil().args(["contract", "lint", &path, "--format", format]).output()
+        };
+        let sarif = lint("sarif").json();
+        let result = &sarif["runs"][0]["results"][0];
+        assert_eq!(result["ruleId"], code, "{result}");
+        let region = &result["locations"][0]["physicalLocation"]["region"];
+        assert_eq!(region["startLine"], line, "{result}");
+        let github = lint("github").stdout;
+        assert!(github.contains(&format!(",line={line},col=")), "{github}");
+    }
 }
 
 #[test]
