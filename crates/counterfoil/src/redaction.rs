@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// What is written in place of a text if nothing can be redacted.
-const WITHHELD: &str = "[redacted]";
+pub(crate) const WITHHELD: &str = "[redacted]";
 
 /// The repository that the command line names.
 static REPOSITORY: OnceLock<Option<PathBuf>> = OnceLock::new();

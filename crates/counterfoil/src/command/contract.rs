@@ -176,6 +176,9 @@ fn diff(comparison: &Comparison, format: ListFormat) -> Result<Exit> {
 /// The most problems of a file whose places are found in it: each search reads it from its beginning.
 const MAX_PLACED: usize = 500;
 
+/// The largest file in which places are found. The loader reads no larger one.
+const MAX_PLACED_BYTES: usize = 4 << 20;
+
 /// A contract file that was loaded.
 struct Linted {
     file: PathBuf,
@@ -195,7 +198,9 @@ impl Linted {
     /// be read before.
     fn text(&self) -> Option<String> {
         let is_needed = self.problems().any(|one| one.line.is_none() && !one.place.is_empty());
-        is_needed.then(|| std::fs::read_to_string(&self.file).ok()).flatten()
+        let (_, bytes) =
+            is_needed.then(|| input::read(&self.file, MAX_PLACED_BYTES).ok()).flatten()?;
+        String::from_utf8(bytes).ok()
     }
 
     fn report(self) -> LintedContract {

@@ -219,15 +219,26 @@ pub(crate) fn lint(findings: &[LintFinding], note: Option<&str>) -> Value {
     log
 }
 
-/// Results without secrets. If they cannot be redacted, there are none.
+/// Results without secrets. If they cannot be redacted, their messages are withheld, never the results.
 fn redacted(results: &[Value]) -> Vec<Value> {
-    let Ok(text) = serde_json::to_string(results) else { return Vec::new() };
+    let text = Value::from(results).to_string();
     match redaction::json(&text) {
         // Read only if it changed: numbers stay as they were written.
         Some(clean) if clean == text => results.to_vec(),
-        Some(clean) => serde_json::from_str(&clean).unwrap_or_default(),
-        None => Vec::new(),
+        clean => clean
+            .and_then(|clean| serde_json::from_str(&clean).ok())
+            .unwrap_or_else(|| results.iter().map(withheld).collect()),
     }
+}
+
+/// What is left of a result that cannot be redacted.
+fn withheld(result: &Value) -> Value {
+    json!({
+        "ruleId": result["ruleId"],
+        "ruleIndex": result["ruleIndex"],
+        "level": result["level"],
+        "message": {"text": redaction::WITHHELD},
+    })
 }
 
 fn with_hint(message: &str, hint: &str) -> String {
