@@ -39,6 +39,8 @@ pub(crate) struct StateProgressBuilder {
     visits: BTreeMap<(String, StateKey), LastVisit>,
     /// What is known of each state without its visits.
     states: BTreeMap<StateKey, StateProgress>,
+    /// The number of visits that began.
+    begun: usize,
 }
 
 /// A frame in progress.
@@ -52,9 +54,13 @@ struct OpenFrame {
 /// The last visit of a state in a frame.
 #[derive(Clone, Debug, Default)]
 struct LastVisit {
+    /// Its number among the visits of all states.
+    id: usize,
+    /// The visit of the state that runs the frame, as a sub-workflow or as an item.
+    caller: Option<usize>,
     /// How the last attempt of each step of the state went: of its agent, command or built-in step,
     /// and of its checks.
-    steps: BTreeMap<Vec<String>, MarkStatus>,
+    steps: BTreeMap<Vec<String>, StepEnd>,
     /// How the state was left, or that it failed without an attempt.
     conclusion: Option<MarkStatus>,
     /// Whether the frame belongs to an earlier visit of a fan-out or of a state that runs a
@@ -62,10 +68,25 @@ struct LastVisit {
     is_past: bool,
 }
 
+/// How a step of a state went.
+#[derive(Clone, Copy, Debug)]
+struct StepEnd {
+    status: MarkStatus,
+    /// Whether a claim of it is refuted. Its status may be a worse one.
+    is_refuted: bool,
+}
+
 impl LastVisit {
     /// The worst that is known of it.
     fn status(&self) -> Option<MarkStatus> {
-        self.steps.values().copied().chain(self.conclusion).reduce(MarkStatus::worse)
+        let steps = self.steps.values().map(|step| step.status);
+        steps.chain(self.conclusion).reduce(MarkStatus::worse)
+    }
+
+    /// What the state that runs the frame takes over. A failure is not: whether it fails that state is
+    /// decided by how the frame ends.
+    fn passed_on(&self) -> Option<MarkStatus> {
+        self.steps.values().any(|step| step.is_refuted).then_some(MarkStatus::Refuted)
     }
 
     fn conclude(&mut self, status: MarkStatus) {
@@ -96,18 +117,19 @@ struct OpenAttempt {
 impl OpenAttempt {
     /// How it went. A command, a commit or checks that failed are accepted, because the workflow decides
     /// what follows; they are no success.
-    fn status(&self, ended: &Ended) -> MarkStatus {
+    fn end(&self, ended: &Ended) -> StepEnd {
         let (agent, builtin) = (self.agent.as_deref(), self.builtin.as_ref());
         let has_failed = ended.outcome != AttemptOutcome::Accepted
             || step_failure(agent, builtin, ended.value.as_ref(), &ended.checks).is_some();
         let is_refuted = ended.claims.iter().any(|claim| claim.verdict == Verdict::Refuted);
-        if has_failed {
+        let status = if has_failed {
             MarkStatus::Failed
         } else if is_refuted {
             MarkStatus::Refuted
         } else {
             MarkStatus::Done
-        }
+        };
+        StepEnd { status, is_refuted }
     }
 }
 
@@ -122,12 +144,13 @@ impl StateProgressBuilder {
                 if item.is_none() || above.map(|above| &above.state) != Some(&key) {
                     self.states.entry(key.clone()).or_default().visits += 1;
                 }
+                let open = OpenFrame { parent: parent.clone(), state: key.clone() };
+                self.frames.insert(frame.clone(), open);
                 // A frame that was parked goes on where it was.
                 if !self.parked.remove(frame) {
-                    self.leave_behind(frame);
-                    self.visits.insert((frame.clone(), key.clone()), LastVisit::default());
+                    self.leave_behind(frame, self.caller(frame));
+                    self.begin(frame, key);
                 }
-                self.frames.insert(frame.clone(), OpenFrame { parent: parent.clone(), state: key });
             }
             Event::FrameEnded { frame, outcome, .. } => {
                 let parent = self.frames.remove(frame).and_then(|ended| ended.parent);
@@ -138,7 +161,8 @@ impl StateProgressBuilder {
             }
             Event::FannedOut { frame, problem, .. } => {
                 if let Some(state) = self.frames.get(frame).map(|open| open.state.1.clone()) {
-                    self.leave_behind(&below(frame, &state));
+                    let caller = self.current_visit(frame);
+                    self.leave_behind(&below(frame, &state), caller);
                 }
                 if problem.is_some() {
                     self.conclude(frame, MarkStatus::Failed);
@@ -154,9 +178,8 @@ impl StateProgressBuilder {
             }
             Event::AttemptEnded(ended) => {
                 let Some(open) = self.attempts.remove(&ended.attempt) else { return };
-                let status = open.status(ended);
-                let visit = self.visits.entry((open.frame, open.state)).or_default();
-                visit.steps.insert(open.path, status);
+                let end = open.end(ended);
+                self.visit(&open.frame, open.state).steps.insert(open.path, end);
             }
             Event::AttemptLost { attempt, .. } => drop(self.attempts.remove(attempt)),
             Event::RunReopened(reopened) => self.reopened(reopened),
@@ -170,8 +193,8 @@ impl StateProgressBuilder {
         let Some(open) = self.frames.get_mut(&taken.frame) else { return };
         open.state.1.clone_from(&taken.to);
         let key = open.state.clone();
-        self.leave_behind(&below(&taken.frame, &taken.to));
-        self.visits.insert((taken.frame.clone(), key.clone()), LastVisit::default());
+        self.leave_behind(&below(&taken.frame, &taken.to), None);
+        self.begin(&taken.frame, key.clone());
         self.states.entry(key).or_default().visits += 1;
     }
 
@@ -188,7 +211,7 @@ impl StateProgressBuilder {
             return;
         }
         let Some(state) = self.frames.get(frame).map(|open| open.state.clone()) else { return };
-        let visit = self.visits.entry((frame.to_owned(), state.clone())).or_default();
+        let visit = self.visit(frame, state.clone());
         visit.conclusion = None;
         // What the checks said of an earlier attempt says nothing of this one.
         if !matches!(builtin, Some(BuiltinStep::Checks(_))) {
@@ -208,18 +231,16 @@ impl StateProgressBuilder {
     /// The frames go on in the states in which the event has them.
     fn reopened(&mut self, reopened: &Reopened) {
         let text = |frame: &Value, name: &str| frame[name].as_str().map(str::to_owned);
-        let mut frames = BTreeMap::new();
+        self.frames.clear();
         for (id, frame) in reopened.frames.iter().chain(&reopened.parked) {
             let (Some(machine), Some(state)) = (text(frame, "machine"), text(frame, "state"))
             else {
                 continue;
             };
             let open = OpenFrame { parent: text(frame, "parent"), state: (machine, state) };
-            let visit = self.visits.entry((id.clone(), open.state.clone())).or_default();
-            visit.conclusion = None;
-            frames.insert(id.clone(), open);
+            self.frames.insert(id.clone(), open.clone());
+            self.visit(id, open.state).conclusion = None;
         }
-        self.frames = frames;
         self.parked = reopened.parked.keys().cloned().collect();
         self.attempts.clear();
     }
@@ -227,12 +248,41 @@ impl StateProgressBuilder {
     /// Says how the visit of the state in which a frame is went.
     fn conclude(&mut self, frame: &str, status: MarkStatus) {
         if let Some(state) = self.frames.get(frame).map(|open| open.state.clone()) {
-            self.visits.entry((frame.to_owned(), state)).or_default().conclude(status);
+            self.visit(frame, state).conclude(status);
         }
     }
 
-    /// Leaves what a frame and those inside of it did to an earlier visit.
-    fn leave_behind(&mut self, frame: &str) {
+    /// The last visit of a state in a frame.
+    fn visit(&mut self, frame: &str, state: StateKey) -> &mut LastVisit {
+        let key = (frame.to_owned(), state);
+        if !self.visits.contains_key(&key) {
+            self.begin(frame, key.1.clone());
+        }
+        self.visits.entry(key).or_default()
+    }
+
+    /// Begins a visit of a state in an open frame.
+    fn begin(&mut self, frame: &str, state: StateKey) {
+        self.begun += 1;
+        let visit =
+            LastVisit { id: self.begun, caller: self.caller(frame), ..LastVisit::default() };
+        self.visits.insert((frame.to_owned(), state), visit);
+    }
+
+    /// The visit of the state that runs an open frame.
+    fn caller(&self, frame: &str) -> Option<usize> {
+        self.current_visit(self.frames.get(frame)?.parent.as_deref()?)
+    }
+
+    /// The visit of the state in which a frame is.
+    fn current_visit(&self, frame: &str) -> Option<usize> {
+        let state = self.frames.get(frame)?.state.clone();
+        self.visits.get(&(frame.to_owned(), state)).map(|visit| visit.id)
+    }
+
+    /// Leaves what a frame and those inside of it did to an earlier visit. If `caller` runs the frame
+    /// again, it takes nothing over from what the frame did before.
+    fn leave_behind(&mut self, frame: &str, caller: Option<usize>) {
         let inside = format!("{frame}/");
         // The main frame is opened once, before all others.
         let from = (frame.to_owned(), StateKey::default());
@@ -240,8 +290,30 @@ impl StateProgressBuilder {
         for ((id, _), visit) in visits {
             if id == frame || id.starts_with(&inside) {
                 visit.is_past = true;
+                visit.caller = visit.caller.filter(|other| Some(*other) != caller);
             }
         }
+    }
+
+    /// What visits take over from the frames that they run, at any depth.
+    fn taken_over(&self) -> BTreeMap<usize, MarkStatus> {
+        let callers: BTreeMap<usize, Option<usize>> =
+            self.visits.values().map(|visit| (visit.id, visit.caller)).collect();
+        let mut found: BTreeMap<usize, MarkStatus> = BTreeMap::new();
+        for visit in self.visits.values() {
+            let Some(status) = visit.passed_on() else { continue };
+            let mut caller = visit.caller;
+            while let Some(id) = caller {
+                let before = found.get(&id).copied();
+                let after = worse(before, Some(status));
+                if after == before {
+                    break;
+                }
+                found.extend(after.map(|status| (id, status)));
+                caller = callers.get(&id).copied().flatten();
+            }
+        }
+        found
     }
 
     /// What the run did in each state. Of several items that were in a state, the worst counts.
@@ -253,13 +325,15 @@ impl StateProgressBuilder {
             .filter(|(_, visit)| !visit.is_past)
             .map(|((_, key), _)| key)
             .collect();
+        let taken_over = self.taken_over();
         for ((_, key), visit) in &self.visits {
             // What was not visited again since is as it was.
             if visit.is_past && fresh.contains(key) {
                 continue;
             }
             let state = states.entry(key.clone()).or_default();
-            state.status = worse(state.status, visit.status());
+            let own = worse(visit.status(), taken_over.get(&visit.id).copied());
+            state.status = worse(state.status, own);
         }
         states
     }
@@ -305,185 +379,4 @@ impl StateProgressBuilder {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use counterfoil_flow::{CheckReport, CheckStatus};
-    use serde_json::{Map, json};
-
-    /// What is said of the state `work` after its only attempt.
-    fn status(agent: Option<&str>, builtin: Option<BuiltinStep>, ended: Ended) -> MarkStatus {
-        let mut builder = StateProgressBuilder::default();
-        builder.on_event(&Event::FrameOpened {
-            frame: String::new(),
-            parent: None,
-            machine: String::new(),
-            item: None,
-            state: "work".to_owned(),
-            inputs: Map::new(),
-            variables: Map::new(),
-            counts: BTreeMap::new(),
-            iteration: None,
-        });
-        builder.on_event(&Event::AttemptStarted {
-            attempt: "work#1".to_owned(),
-            frame: String::new(),
-            path: vec!["work".to_owned()],
-            agent: agent.map(str::to_owned),
-            n: 1,
-            contract: None,
-            builtin,
-        });
-        builder.on_event(&Event::AttemptEnded(Box::new(ended)));
-        let states = builder.marked();
-        states[&(String::new(), "work".to_owned())].status.unwrap()
-    }
-
-    fn ended(value: serde_json::Value) -> Ended {
-        let mut ended = Ended::new("work#1", AttemptOutcome::Accepted);
-        ended.value = Some(value);
-        ended
-    }
-
-    fn checked(status: CheckStatus) -> Ended {
-        let mut ended = Ended::new("work#1", AttemptOutcome::Accepted);
-        ended.checks.insert("test".to_owned(), CheckReport { status, ..CheckReport::default() });
-        ended
-    }
-
-    #[test]
-    fn a_step_that_failed_is_not_done_although_it_is_accepted() {
-        use MarkStatus::{Done, Failed};
-        let command = |code: i64| ended(json!({"ok": code == 0, "exit_code": code, "output": ""}));
-        assert_eq!(status(None, None, command(0)), Done);
-        assert_eq!(status(None, None, command(1)), Failed);
-        assert_eq!(status(Some("coder"), None, command(1)), Done, "the words of an agent");
-        let commit = || Some(BuiltinStep::Commit("Fix it".to_owned()));
-        assert_eq!(status(None, commit(), ended(json!({"ok": true}))), Done);
-        assert_eq!(status(None, commit(), ended(json!({"ok": false}))), Failed);
-        let checks = || Some(BuiltinStep::Checks(vec!["test".to_owned()]));
-        assert_eq!(status(None, checks(), checked(CheckStatus::Passed)), Done);
-        assert_eq!(status(None, checks(), checked(CheckStatus::Failed)), Failed);
-        let late = Ended::new("work#1", AttemptOutcome::Timeout);
-        assert_eq!(status(Some("coder"), None, late), Failed);
-    }
-
-    fn builder(events: serde_json::Value) -> StateProgressBuilder {
-        let events: Vec<Event> = serde_json::from_value(events).unwrap();
-        let mut builder = StateProgressBuilder::default();
-        for event in &events {
-            builder.on_event(event);
-        }
-        builder
-    }
-
-    fn opened(frame: &str, item: Option<&str>, machine: &str, state: &str) -> serde_json::Value {
-        let parent = if frame.is_empty() { None } else { Some("") };
-        json!({"frame-opened": {"frame": frame, "parent": parent, "machine": machine, "item": item,
-            "state": state, "inputs": {}, "variables": {}}})
-    }
-
-    fn started(frame: &str, path: &[&str], n: u32) -> serde_json::Value {
-        let is_check = path.last() == Some(&"checks");
-        let builtin = is_check.then(|| BuiltinStep::Checks(vec!["test".to_owned()]));
-        let event = Event::AttemptStarted {
-            attempt: format!("{}#{n}", path.join("/")),
-            frame: frame.to_owned(),
-            path: path.iter().map(|part| (*part).to_owned()).collect(),
-            agent: (!is_check).then(|| "coder".to_owned()),
-            n,
-            contract: None,
-            builtin,
-        };
-        serde_json::to_value(event).unwrap()
-    }
-
-    fn over(attempt: &str, outcome: AttemptOutcome, is_refuted: bool) -> serde_json::Value {
-        let mut ended = Ended::new(attempt, outcome);
-        if is_refuted {
-            let claim = json!({"claim": "tests", "kind": "tests-kept", "policy": "record",
-                "stated": true, "verdict": "refuted", "reason": "one was deleted"});
-            ended.claims = vec![serde_json::from_value(claim).unwrap()];
-        }
-        serde_json::to_value(Event::AttemptEnded(Box::new(ended))).unwrap()
-    }
-
-    fn moved(frame: &str, from: &str, to: &str) -> serde_json::Value {
-        json!({"moved": {"frame": frame, "from": from, "to": to}})
-    }
-
-    fn ended_frame(frame: &str, outcome: &str) -> serde_json::Value {
-        json!({"frame-ended": {"frame": frame, "outcome": outcome, "reason": ""}})
-    }
-
-    fn marked(events: serde_json::Value, machine: &str, state: &str) -> Option<MarkStatus> {
-        let states = builder(events).marked();
-        states[&(machine.to_owned(), state.to_owned())].status
-    }
-
-    #[test]
-    fn the_worst_step_of_the_last_visit_counts_and_a_retry_replaces_what_it_repeats() {
-        use AttemptOutcome::{Accepted, Timeout};
-        let mut events = vec![
-            opened("", None, "", "work"),
-            started("", &["work"], 1),
-            over("work#1", Timeout, false),
-            started("", &["work"], 2),
-            over("work#2", Accepted, true),
-            started("", &["work", "checks"], 1),
-            over("work/checks#1", Accepted, false),
-            moved("", "work", "work"),
-        ];
-        let until = |count: usize, events: &[serde_json::Value]| {
-            marked(serde_json::Value::Array(events[..count].to_vec()), "", "work")
-        };
-        assert_eq!(until(3, &events), Some(MarkStatus::Failed));
-        assert_eq!(until(5, &events), Some(MarkStatus::Refuted));
-        assert_eq!(until(7, &events), Some(MarkStatus::Refuted), "checks that passed hide nothing");
-        events.extend([started("", &["work"], 3), over("work#3", Accepted, false)]);
-        assert_eq!(until(10, &events), Some(MarkStatus::Done), "another visit");
-    }
-
-    #[test]
-    fn an_item_that_failed_fails_the_fan_out_and_is_not_hidden_by_another() {
-        use AttemptOutcome::{Accepted, Timeout};
-        let items =
-            json!([{"key": "1", "value": 1, "after": []}, {"key": "2", "value": 2, "after": []}]);
-        let fanned =
-            json!({"fanned-out": {"frame": "", "items": items, "parallel": 1, "strict": false}});
-        let item = |key: &str, outcome: AttemptOutcome, end: &str| {
-            let frame = format!("all/{key}");
-            let attempt = format!("{frame}/make#1");
-            vec![
-                opened(&frame, Some(key), "one", "make"),
-                started(&frame, &["all", key, "make"], 1),
-                over(&attempt, outcome, false),
-                ended_frame(&frame, end),
-            ]
-        };
-        let mut events = vec![opened("", None, "", "all"), fanned.clone()];
-        events.extend(item("1", Timeout, "failed"));
-        events.extend(item("2", Accepted, "done"));
-        events.push(json!({"fanned-in": {"frame": ""}}));
-        let all = |events: &[serde_json::Value]| serde_json::Value::Array(events.to_vec());
-        assert_eq!(marked(all(&events), "", "all"), Some(MarkStatus::Failed));
-        assert_eq!(marked(all(&events), "one", "make"), Some(MarkStatus::Failed));
-        // Another visit of the fan-out, with fewer items.
-        events.extend([moved("", "all", "all"), fanned]);
-        assert_eq!(marked(all(&events), "", "all"), None);
-        assert_eq!(marked(all(&events), "one", "make"), Some(MarkStatus::Failed));
-        events.extend(item("2", Accepted, "done"));
-        assert_eq!(marked(all(&events), "one", "make"), Some(MarkStatus::Done));
-        events.push(moved("", "all", "end"));
-        assert_eq!(marked(all(&events), "", "all"), Some(MarkStatus::Done));
-    }
-
-    #[test]
-    fn checks_before_the_first_step_are_no_part_of_a_state() {
-        let base = json!({"attempt-started": {"attempt": "base/checks#1", "frame": "",
-            "path": ["base", "checks"], "n": 1,
-            "deed": serde_json::to_value(BuiltinStep::BaseChecks(vec!["test".to_owned()])).unwrap()}});
-        let late = over("base/checks#1", AttemptOutcome::Timeout, false);
-        let events = json!([opened("", None, "", "work"), base, late]);
-        assert_eq!(marked(events, "", "work"), None);
-    }
-}
+mod tests;

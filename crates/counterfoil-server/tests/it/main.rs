@@ -9,6 +9,7 @@ mod site;
 mod bodies;
 mod claims;
 mod damage;
+mod diagrams;
 mod diffs;
 mod event_pages;
 mod events;
