@@ -84,9 +84,11 @@ impl LastVisit {
     }
 
     /// What the state that runs the frame takes over. A failure is not: whether it fails that state is
-    /// decided by how the frame ends.
+    /// decided by how the frame ends. The frame of what was cancelled does not end.
     fn passed_on(&self) -> Option<MarkStatus> {
-        self.steps.values().any(|step| step.is_refuted).then_some(MarkStatus::Refuted)
+        let is_refuted = self.steps.values().any(|step| step.is_refuted);
+        let cancelled = self.status().filter(|status| *status == MarkStatus::Cancelled);
+        if is_refuted { Some(MarkStatus::Refuted) } else { cancelled }
     }
 
     fn conclude(&mut self, status: MarkStatus) {
@@ -116,16 +118,22 @@ struct OpenAttempt {
 
 impl OpenAttempt {
     /// How it went. A command, a commit or checks that failed are accepted, because the workflow decides
-    /// what follows; they are no success.
+    /// what follows; they are no success. An attempt that was cancelled did not fail.
     fn end(&self, ended: &Ended) -> StepEnd {
         let (agent, builtin) = (self.agent.as_deref(), self.builtin.as_ref());
-        let has_failed = ended.outcome != AttemptOutcome::Accepted
-            || step_failure(agent, builtin, ended.value.as_ref(), &ended.checks).is_some();
+        let is_cancelled = ended.outcome == AttemptOutcome::Cancelled;
+        let has_failed = if ended.outcome == AttemptOutcome::Accepted {
+            step_failure(agent, builtin, ended.value.as_ref(), &ended.checks).is_some()
+        } else {
+            !is_cancelled
+        };
         let is_refuted = ended.claims.iter().any(|claim| claim.verdict == Verdict::Refuted);
         let status = if has_failed {
             MarkStatus::Failed
         } else if is_refuted {
             MarkStatus::Refuted
+        } else if is_cancelled {
+            MarkStatus::Cancelled
         } else {
             MarkStatus::Done
         };

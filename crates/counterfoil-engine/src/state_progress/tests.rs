@@ -61,6 +61,39 @@ fn a_step_that_failed_is_not_done_although_it_is_accepted() {
     assert_eq!(status(Some("coder"), None, late), Failed);
 }
 
+#[test]
+fn what_was_cancelled_did_not_fail() {
+    use AttemptOutcome::{Accepted, Cancelled};
+    let stopped = Ended::new("work#1", Cancelled);
+    assert_eq!(status(Some("coder"), None, stopped.clone()), MarkStatus::Cancelled);
+    assert_eq!(status(None, None, stopped), MarkStatus::Cancelled);
+    let mut events = vec![
+        opened("", None, "", "ship"),
+        opened_in("", "ship", "middle", "tag"),
+        started("ship", &["ship", "tag"], 1),
+        over("ship/tag#1", Cancelled, false),
+    ];
+    let all = |events: &[serde_json::Value]| serde_json::Value::Array(events.to_vec());
+    for (machine, state) in [("middle", "tag"), ("", "ship")] {
+        assert_eq!(marked(all(&events), machine, state), Some(MarkStatus::Cancelled), "{state}");
+    }
+    // The run is tried again.
+    events.extend([
+        started("ship", &["ship", "tag"], 2),
+        over("ship/tag#2", Accepted, false),
+        moved("ship", "tag", "end"),
+        ended_frame("ship", "done"),
+        moved("", "ship", "end"),
+    ]);
+    for (machine, state) in [("middle", "tag"), ("", "ship")] {
+        assert_eq!(marked(all(&events), machine, state), Some(MarkStatus::Done), "{state}");
+    }
+    let refuted = over("ship/tag#1", Cancelled, true);
+    events.truncate(3);
+    events.push(refuted);
+    assert_eq!(marked(all(&events), "", "ship"), Some(MarkStatus::Refuted));
+}
+
 fn builder(events: serde_json::Value) -> StateProgressBuilder {
     let events: Vec<Event> = serde_json::from_value(events).unwrap();
     let mut builder = StateProgressBuilder::default();

@@ -8,7 +8,7 @@
 use super::diagram::{Cluster, Diagram, Node, Shape, shorten, single_line};
 use super::draw::{self, Look, Part, columns, escape_xml, put};
 use super::layout::{Point, Size};
-use super::marks::{Mark, Marks};
+use super::marks::{Mark, MarkStatus, Marks};
 
 /// The height of a badge.
 const BADGE: f64 = 14.0;
@@ -89,8 +89,12 @@ impl Look for Live<'_> {
     }
 
     fn note(&self, cluster: &Cluster, node: &Node) -> Option<String> {
-        let note = shorten(self.mark(cluster, node)?.note.as_deref()?);
-        (!note.is_empty()).then_some(note)
+        let mark = self.mark(cluster, node)?;
+        let note = mark.note.as_deref().map(shorten).filter(|note| !note.is_empty());
+        // Its colour alone would not tell it from a state without a mark.
+        let sign = (mark.status == Some(MarkStatus::Cancelled)).then(|| "– cancelled".to_owned());
+        let parts: Vec<String> = sign.into_iter().chain(note).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     fn open_node(&self, out: &mut String, cluster: &Cluster, node: &Node) {

@@ -64,11 +64,13 @@ pub enum MarkStatus {
     Failed,
     /// A claim of the step was refuted.
     Refuted,
+    /// The step was ended because its run was to end. It did not fail.
+    Cancelled,
 }
 
 impl MarkStatus {
-    /// The worse one of two: what failed, then what was refuted, then what is not over, then what is
-    /// done.
+    /// The worse one of two: what failed, then what was refuted, then what is not over, then what was
+    /// cancelled, then what is done.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         if other.severity() > self.severity() { other } else { self }
@@ -77,10 +79,11 @@ impl MarkStatus {
     fn severity(self) -> u8 {
         match self {
             Self::Done => 0,
-            Self::Waiting => 1,
-            Self::Current => 2,
-            Self::Refuted => 3,
-            Self::Failed => 4,
+            Self::Cancelled => 1,
+            Self::Waiting => 2,
+            Self::Current => 3,
+            Self::Refuted => 4,
+            Self::Failed => 5,
         }
     }
 
@@ -92,6 +95,7 @@ impl MarkStatus {
             Self::Done => "done",
             Self::Failed => "failed",
             Self::Refuted => "refuted",
+            Self::Cancelled => "cancelled",
         }
     }
 }

@@ -67,7 +67,8 @@ fn assert_marked(page: &str, status: &str) {
     let table = page.split_once("id=\"graph-table\"").unwrap().1;
     let (_, row) = table.split_once("<th scope=\"row\">one</th>").unwrap();
     let row = row.split("</tr>").next().unwrap();
-    assert!(row.contains(&format!("<td>{status}</td>")), "{row}");
+    let cells = [format!("<td>{status}</td>"), format!("</span> {status}</span></td>")];
+    assert!(cells.iter().any(|cell| row.contains(cell)), "{row}");
 }
 
 #[test]
@@ -82,4 +83,23 @@ fn a_state_that_calls_what_is_refuted_is_no_plain_success() {
         assert_marked(&page, status);
         assert_eq!(page.contains("</span> 1 refuted</span>"), is_refuted, "{page}");
     }
+}
+
+#[test]
+fn what_was_cancelled_is_not_drawn_as_failed() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let mut run = calling(&journal);
+    run.add(&[
+        Event::CancelRequested { by: "ann".to_owned(), from: None },
+        ended(AttemptOutcome::Cancelled, false),
+    ]);
+    run.end(Outcome::Cancelled);
+    let page = site.page("/runs/a");
+    assert_marked(&page, "cancelled");
+    assert_eq!(page.matches(">– cancelled</text>").count(), 2, "in the boxes: {page}");
+    let table = page.split_once("id=\"graph-table\"").unwrap().1;
+    let sign = "<span class=\"mute\"><span aria-hidden=\"true\">–</span> cancelled</span>";
+    assert_eq!(table.matches(sign).count(), 2, "{table}");
+    assert!(!page.contains("cf-failed") && page.contains("class=\"bar mute\""), "{page}");
 }

@@ -170,6 +170,24 @@ fn marks_appear() {
 }
 
 #[test]
+fn what_was_cancelled_says_so_and_not_that_it_failed() {
+    let noted = Mark { note: Some("1/2".to_owned()), ..mark(2, MarkStatus::Cancelled) };
+    let marks = marks([("", "run", mark(1, MarkStatus::Cancelled)), ("", "ship", noted)]);
+    let svg = live_svg(&checked(SMALL), &marks, "g");
+    clean(&svg);
+    for (id, note) in [("g-s_run", ">– cancelled</text>"), ("g-s_ship", ">– cancelled, 1/2</text>")]
+    {
+        let node = node(&svg, id);
+        assert!(node.contains("cf-visited cf-cancelled\"") && node.contains(note), "{node}");
+        assert!(!node.contains("cf-failed"), "{node}");
+    }
+    assert!(node(&svg, "g-s_run").contains("<title>run, cancelled, 1 visit</title>"));
+    let rows = states_table(&checked(SMALL), &marks);
+    assert_eq!(row(&rows, "", "ship").status, Some(MarkStatus::Cancelled));
+    assert_eq!(row(&rows, "", "ship").note.as_deref(), Some("1/2"));
+}
+
+#[test]
 fn a_state_that_was_not_entered_has_no_mark() {
     let (workflow, unvisited) = (checked(SMALL), marks([("", "run", Mark::default())]));
     let svg = live_svg(&workflow, &unvisited, "g");
