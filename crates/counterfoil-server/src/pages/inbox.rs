@@ -1,4 +1,5 @@
-//! The open questions of all runs, with what a person needs to answer them.
+//! The open questions of all runs, with what a person needs to answer them, and the runs that go on
+//! when they are resumed, because their questions were answered.
 
 use super::claims::{self, Claim};
 use super::run::now::{self, Moment, attempt_id};
@@ -35,6 +36,10 @@ struct Asking {
     since: Moment,
     /// Why the run does not go on by itself, whatever is answered; empty if it does.
     rests: &'static str,
+    /// Whether the server resumes it; only where no answer is needed any more.
+    can_resume: bool,
+    /// What to type to resume it, where the server does not do it; empty otherwise.
+    resume: String,
     verdicts: Vec<(format::Mark, u64)>,
     claims: Vec<Claim>,
     more_claims: usize,
@@ -79,23 +84,32 @@ const MAX_ATTEMPTS: usize = 4;
 
 pub(super) fn render(site: &Arc<Site>) -> Result<Rendered, Problem> {
     // One that was answered may still have questions, for which it does not wait.
-    let filter =
+    let asking_runs =
         RunFilter { group: RunGroup::NeedsPerson, questions: true, ..RunFilter::default() };
-    let (mut runs, mut has_more) = (Vec::new(), false);
+    let answered_runs = RunFilter {
+        group: RunGroup::NeedsPerson,
+        outcomes: vec!["answered".to_owned()],
+        ..RunFilter::default()
+    };
+    let (mut runs, mut answered, mut has_more) = (Vec::new(), Vec::new(), false);
     for (_, engine) in site.folders.engines()? {
-        let page = engine.journal().runs_page(&filter, RunOrder::default(), None, MAX_RUNS)?;
+        let read = |filter| engine.journal().runs_page(filter, RunOrder::default(), None, MAX_RUNS);
+        let page = read(&asking_runs)?;
         has_more |= page.next.is_some();
-        for info in page.runs {
-            runs.push(asking(site, &info.id, info.updated_at));
-        }
+        runs.extend(page.runs.iter().map(|info| asking(site, &info.id, info.updated_at)));
+        let page = read(&answered_runs)?;
+        has_more |= page.next.is_some();
+        let without_questions = page.runs.iter().filter(|info| info.summary.questions == 0);
+        answered.extend(without_questions.map(|info| asking(site, &info.id, info.updated_at)));
     }
+    runs.append(&mut answered);
     let count: usize = runs.iter().map(|run| run.questions.len()).sum();
     let title = if count == 0 { "Inbox".to_owned() } else { format!("Inbox ({count})") };
     let section = Section::new("inbox", &Inbox { runs, has_more })?;
     Ok(Rendered { title, sections: vec![section] })
 }
 
-/// The questions of a run. One that cannot be read hides no other.
+/// The questions of a run, and whether it is to be resumed. One that cannot be read hides no other.
 fn asking(site: &Site, run: &str, updated_at: i64) -> Asking {
     let read = || -> Result<Asking, Problem> {
         let place = site.folders.find(run)?;
@@ -105,10 +119,17 @@ fn asking(site: &Site, run: &str, updated_at: i64) -> Asking {
         let totals = report.claims.clone().unwrap_or_default();
         let (claims, more_claims) = claims::beside(&place.run, &view.claims(), MAX_CLAIMS);
         let (changes, more_changes) = changes(&place.run, &report);
+        let rests = now::rests_of(&report);
+        // A process that ended may have left a question that has to be answered first.
+        let is_to_resume =
+            !rests.is_empty() && report.questions.iter().all(|question| question.optional);
+        let command = (is_to_resume && !site.may_resume()).then(|| commands::resume(&place));
         Ok(Asking {
             workflow: format::cell(&report.workflow),
             task: format::cell(&task_in(&view.run_state().inputs)),
-            rests: now::rests_of(&report),
+            rests,
+            can_resume: is_to_resume && site.may_resume(),
+            resume: command.unwrap_or_default(),
             verdicts: format::verdicts(&totals),
             claims,
             more_claims,
@@ -132,6 +153,8 @@ fn empty(run: &str, updated_at: i64) -> Asking {
         task: String::new(),
         since: Moment::new(updated_at),
         rests: "",
+        can_resume: false,
+        resume: String::new(),
         verdicts: Vec::new(),
         claims: Vec::new(),
         more_claims: 0,

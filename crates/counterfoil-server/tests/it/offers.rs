@@ -36,7 +36,7 @@ fn an_answered_run_says_so_and_can_be_resumed() {
     run.summary.outcome = Some("answered".to_owned());
     run.add(&[runs::tick()]);
     run.rest();
-    for target in ["/?view=needs-me", "/runs/stopped"] {
+    for target in ["/?view=needs-me", "/runs/stopped", "/inbox"] {
         let page = site.page(target);
         assert!(page.contains("It was answered, and waits to be resumed."), "{target}: {page}");
         assert!(page.contains(RESUME), "{target}: {page}");
@@ -67,6 +67,7 @@ fn an_answered_run_with_an_optional_question_waits_to_be_resumed() {
         for part in [
             "Anything else? <span class=\"mute\">(optional)</span>",
             "<p class=\"rests\">It was answered, and waits to be resumed.</p>",
+            "data-post=\"/api/v1/runs/a/resume\"",
         ] {
             assert!(page.contains(part), "{target}: {part}: {page}");
         }
@@ -75,6 +76,52 @@ fn an_answered_run_with_an_optional_question_waits_to_be_resumed() {
     let listed = |group: &str| site.api(&format!("/runs?group={group}"))["runs"].to_string();
     assert_eq!(listed("needs-answer"), "[]");
     assert!(listed("needs-person").contains("\"answered\""));
+}
+
+#[test]
+fn the_inbox_resumes_a_run_that_needs_no_answer_any_more() {
+    const RESUME: &str = "data-post=\"/api/v1/runs/a/resume\"";
+    let answered = || Event::Answered {
+        question: "ok".to_owned(),
+        answer: "yes".to_owned(),
+        by: "somebody".to_owned(),
+        from: None,
+    };
+    let site = Site::start();
+    let (_journal, mut run) = runs::asking(&site.state("state"));
+    assert!(!site.page("/inbox").contains("/resume"), "it is driven, and asks");
+    run.summary.outcome = Some("answered".to_owned());
+    run.summary.questions = 0;
+    run.add(&[answered()]);
+    assert!(!site.page("/inbox").contains("/resume"), "it is driven");
+    run.rest();
+    let page = site.page("/inbox");
+    assert_eq!(page.matches(RESUME).count(), 1, "{page}");
+    assert_eq!(page.matches("It was answered, and waits to be resumed.").count(), 1, "{page}");
+    assert!(!page.contains("class=\"question\"") && !page.contains("Inbox ("), "{page}");
+
+    for site in [Site::beside_a_run(), Site::with(&["state"], false)] {
+        let (_journal, mut run) = runs::asking(&site.state("state"));
+        run.summary.outcome = Some("answered".to_owned());
+        run.summary.questions = 0;
+        run.add(&[answered()]);
+        run.rest();
+        let page = site.page("/inbox");
+        assert!(page.contains("counterfoil resume a --state /"), "{page}");
+        assert!(!page.contains("data-post"), "{page}");
+    }
+}
+
+#[test]
+fn the_inbox_resumes_no_run_with_a_question_that_has_to_be_answered() {
+    let site = Site::start();
+    let (_journal, mut run) = runs::asking(&site.state("state"));
+    // The process died while it worked at something else.
+    run.summary.outcome = None;
+    run.add(&[runs::attempt(&["Other"])]);
+    run.rest();
+    let page = site.page("/inbox");
+    assert!(page.contains("May it go out?") && !page.contains("/resume"), "{page}");
 }
 
 #[test]
