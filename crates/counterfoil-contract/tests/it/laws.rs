@@ -186,8 +186,18 @@ proptest! {
     }
 }
 
+/// Many cases, and room for the texts that a law is not about.
+fn config() -> ProptestConfig {
+    let cases = ProptestConfig::default().cases.max(2000);
+    ProptestConfig {
+        max_global_rejects: cases.saturating_mul(100),
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(cases)
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { max_global_rejects: 200_000, failure_persistence: None, ..ProptestConfig::with_cases(ProptestConfig::default().cases.max(2000)) })]
+    #![proptest_config(config())]
 
     #[test]
     fn reading_in_pieces_gives_the_answer_of_the_whole(text in text(), size in 1usize..9) {
