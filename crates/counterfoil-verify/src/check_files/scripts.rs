@@ -12,6 +12,7 @@
 
 mod interpreters;
 mod make_words;
+mod packages;
 mod recipes;
 mod targets;
 
@@ -23,7 +24,7 @@ use crate::config::CheckCommand;
 use crate::relative_path::below_top;
 use counterfoil_contract::text::display_path;
 use globset::Glob;
-use serde_json::Value;
+use packages::Packages;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -101,7 +102,7 @@ pub(crate) fn scripts(
         found: Scripts::default(),
         read,
         seen: BTreeMap::new(),
-        packages: BTreeSet::new(),
+        packages: BTreeMap::new(),
         makefiles: BTreeSet::new(),
         variables: BTreeMap::new(),
         program_folders: BTreeSet::new(),
@@ -149,8 +150,8 @@ struct Search<'a, 'r> {
     read: &'a mut ReadAtStart<'r>,
     /// The files that were looked for.
     seen: BTreeMap<PathBuf, Option<Vec<u8>>>,
-    /// The `package.json` files whose scripts were searched: they may call each other.
-    packages: BTreeSet<PathBuf>,
+    /// The `package.json` files whose scripts are searched.
+    packages: BTreeMap<PathBuf, Packages>,
     /// The makefiles and targets that were searched.
     makefiles: BTreeSet<(PathBuf, String)>,
     /// The values of variables that a line sets.
@@ -363,7 +364,7 @@ impl Search<'_, '_> {
             self.interpreter(name, arguments, place, depth, is_direct);
         } else if has("packages", name) && is_direct {
             let at = option(arguments, &["--prefix", "-C", "--cwd", "--dir"]).unwrap_or(".");
-            self.package_scripts(&place.folder.join(at), depth);
+            self.package_scripts(&place.folder.join(at), arguments, depth);
             if let Some(at) = subcommand {
                 self.wrapped(&arguments[at + 1..], place, depth, is_direct);
             }
@@ -460,26 +461,24 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Searches the scripts of a `package.json`.
-    fn package_scripts(&mut self, folder: &Path, depth: usize) {
+    /// Searches the scripts of a `package.json` that a command runs.
+    fn package_scripts(&mut self, folder: &Path, arguments: &[&str], depth: usize) {
         if depth >= MAX_DEPTH {
             return;
         }
         let Some(file) = below_top(&folder.join("package.json")) else { return };
-        if !self.packages.insert(file.clone()) {
-            return;
+        if !self.packages.contains_key(&file) {
+            let Some(bytes) = self.content(&file) else {
+                self.found.missing.insert(file);
+                return;
+            };
+            let packages = Packages::new(bytes);
+            self.packages.insert(file.clone(), packages);
         }
-        let Some(bytes) = self.content(&file) else {
-            self.found.missing.insert(file);
-            return;
-        };
-        let package: Value = serde_json::from_slice(bytes).unwrap_or_default();
-        let scripts = package.get("scripts").and_then(Value::as_object);
-        for line in
-            scripts.into_iter().flat_map(|scripts| scripts.values()).filter_map(Value::as_str)
-        {
+        let called = self.packages.get_mut(&file).map(|packages| packages.called_by(arguments));
+        for line in called.unwrap_or_default() {
             let place = Place { folder: folder.to_owned(), script: None };
-            self.lines(line, place, MAX_DEPTH - 1, true);
+            self.lines(&line, place, MAX_DEPTH - 1, true);
         }
     }
 }

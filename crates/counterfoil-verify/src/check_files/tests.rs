@@ -379,7 +379,9 @@ fn the_scripts_of_a_command_are_found() {
         ("for one in more.sh checks/x.sh; do sh $one || exit 1; done", &["checks/x.sh", "more.sh"]),
         ("shellcheck more.sh", &[]),
         ("cat notes.txt | grep x", &[]),
-        ("npm test", &["run.js", "tools/lint.sh"]),
+        ("npm test", &["run.js"]),
+        ("npm run lint", &["tools/lint.sh"]),
+        ("npm ci && npm test && npm run lint", &["run.js", "tools/lint.sh"]),
         ("npm --prefix web test", &[]),
         ("make -C sub -f checks.mk", &["sub/checks.mk"]),
     ] {
