@@ -58,7 +58,7 @@ fn understood(filter: &str) -> (String, Vec<String>) {
         words.partition(|word| word.parse::<Directive>().is_ok());
     let warning = |word: &&str| {
         format!(
-            "{VARIABLE}: '{word}' is not understood, and enables nothing; write a level, or              TARGET=LEVEL as in counterfoil=debug"
+            "{VARIABLE}: '{word}' is not understood, and enables nothing; write a level, or TARGET=LEVEL as in counterfoil=debug"
         )
     };
     (good.join(","), bad.iter().map(warning).collect())

@@ -120,8 +120,14 @@ fn parse_arguments() -> Cli {
         } else {
             error.exit_code()
         };
-        output::write_usage(&error, usage_error(&arguments).as_ref());
-        std::process::exit(code)
+        let written = output::write_usage(&error, usage_error(&arguments).as_ref());
+        std::process::exit(written.map_or_else(
+            |error| {
+                output::write_error(&error);
+                i32::from(Exit::from_error(&error).code())
+            },
+            |()| code,
+        ))
     })
 }
 

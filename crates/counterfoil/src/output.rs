@@ -171,7 +171,7 @@ pub(crate) fn write_log(lines: &str) {
 /// error repeats arguments. `escaped` is the error about the same arguments without unsafe
 /// characters: all escape sequences in it are colours. If it is not the same error, there are no
 /// colours.
-pub(crate) fn write_usage(error: &clap::Error, escaped: Option<&clap::Error>) {
+pub(crate) fn write_usage(error: &clap::Error, escaped: Option<&clap::Error>) -> Result<()> {
     let style = if error.use_stderr() { stderr_style() } else { stdout_style() };
     let text = match escaped.filter(|escaped| escaped.kind() == error.kind()) {
         Some(escaped) if style.color => terminal::trust(&escaped.render().ansi().to_string()),
@@ -180,9 +180,9 @@ pub(crate) fn write_usage(error: &clap::Error, escaped: Option<&clap::Error>) {
     };
     if error.use_stderr() {
         write_stderr(&text);
-    } else {
-        let _ = write_stdout(&text);
+        return Ok(());
     }
+    write_stdout(&text)
 }
 
 /// The number of rows of the terminal on stdout, or a usual one.

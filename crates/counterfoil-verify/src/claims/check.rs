@@ -100,9 +100,11 @@ impl CheckOutcome {
         }
     }
 
-    /// How the check failed, as text after "it", and how to allow the change that it may need.
+    /// How the check failed, as text after "it", and how to allow the change that it may need. One that
+    /// fails with the change does not need it.
     pub(super) fn failed(&self, code: i32) -> String {
-        self.with_way_out(self.exited(code))
+        let reason = self.exited(code);
+        if self.put_back.is_some() { self.with_way_out(reason) } else { reason }
     }
 
     /// A reason, and how to allow the change that it is about.

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit> {
                     output::write_stderr(&format!("{name}:\n"));
                 }
                 let here = input::current_folder();
-                print_report(format, &contract, &report, input::named(file), &text, &here)?;
+                print_report(format, &contract, &report, file, &text, &here)?;
             }
         }
     }
@@ -186,6 +186,8 @@ pub(super) fn print_report(
     text: &str,
     folder: &Path,
 ) -> Result<()> {
+    let is_file = path.as_os_str() != "-";
+    let path = input::named(path);
     match format {
         Format::Json => output::write_json(report),
         Format::Sarif => {
@@ -197,7 +199,8 @@ pub(super) fn print_report(
         }
         Format::Github => {
             let path = input::placed(path, folder);
-            output::write_stdout(&render::github::render(report, &path.to_string_lossy()))
+            let file = is_file.then_some(path.as_path());
+            output::write_stdout(&render::github::render(report, file))
         }
         Format::Human => {
             let rendered =

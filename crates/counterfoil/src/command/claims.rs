@@ -13,7 +13,7 @@ use std::path::Path;
 pub(crate) fn run(args: &StatsArgs) -> Result<Exit> {
     let state = state_folder::of(&args.location)?;
     let by: Vec<Dimension> = args.by.iter().copied().map(Into::into).collect();
-    let (tally, if_empty) = count_claims(&state, args, &by)?;
+    let Counted { tally, if_empty, is_damaged } = count_claims(&state, args, &by)?;
     match args.format {
         StatsFormat::Json => {
             output::write_json(&tally.report(&by))?;
@@ -26,18 +26,27 @@ pub(crate) fn run(args: &StatsArgs) -> Result<Exit> {
             output::write_stdout(&render::stats::tables(&tally, &by, output::stdout_style()))?;
         }
     }
-    Ok(Exit::Success)
+    Ok(if is_damaged { Exit::State } else { Exit::Success })
 }
 
-/// The statistics, and the message if there are none.
-fn count_claims(state: &Path, args: &StatsArgs, by: &[Dimension]) -> Result<(Tally, String)> {
+/// What was counted.
+#[derive(Default)]
+struct Counted {
+    tally: Tally,
+    /// The message if there is nothing.
+    if_empty: String,
+    /// Whether a run cannot be read, or only in part.
+    is_damaged: bool,
+}
+
+fn count_claims(state: &Path, args: &StatsArgs, by: &[Dimension]) -> Result<Counted> {
     if !state.join("journal.db").exists() {
-        return Ok((Tally::default(), no_runs(state)));
+        return Ok(Counted { if_empty: no_runs(state), ..Counted::default() });
     }
     let engine = state_folder::open_to_read(state)?;
     let runs = engine.journal().runs(None)?;
     let mut stats = Stats::new(by);
-    let mut has_runs = false;
+    let (mut has_runs, mut is_damaged) = (false, false);
     // Oldest first.
     for run in runs.iter().rev().filter(|run| is_selected(run, args)) {
         has_runs = true;
@@ -45,6 +54,7 @@ fn count_claims(state: &Path, args: &StatsArgs, by: &[Dimension]) -> Result<(Tal
             engine.each_event_of(&run.id, &Ledger::KINDS, |event, at| stats.on_event(&event, at));
         // A damaged run does not affect the others.
         if let Err(error) = read {
+            is_damaged = true;
             let message = format!("run {} is only counted in part: {error}", run.id);
             output::write_message("warning", &message);
         }
@@ -59,7 +69,7 @@ fn count_claims(state: &Path, args: &StatsArgs, by: &[Dimension]) -> Result<(Tal
         (false, _) if runs.is_empty() => no_runs(state),
         (false, _) => "no run has started since then".to_owned(),
     };
-    Ok((stats.tally(), if_empty))
+    Ok(Counted { tally: stats.tally(), if_empty, is_damaged })
 }
 
 fn no_runs(state: &Path) -> String {

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit> {
             Format::Json => print_json(args, &report, &GatedClaims::default(), &notes, None)?,
             format => {
                 write_notes(&notes);
-                super::check::print_report(format, &contract, &report, file, &text, &folder)?;
+                super::check::print_report(format, &contract, &report, &args.file, &text, &folder)?;
             }
         }
         return Ok(Exit::Failure);

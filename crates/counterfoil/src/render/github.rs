@@ -16,20 +16,24 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// A report as annotations.
-pub(crate) fn render(report: &Report, name: &str) -> String {
+/// A report as annotations on a file; without one if the text was read from standard input.
+pub(crate) fn render(report: &Report, file: Option<&Path>) -> String {
     let mut out = String::new();
+    let file = file.map(|file| property(&file.to_string_lossy()));
     for violation in report.violations.iter().chain(&report.warnings) {
         let command = if violation.code.is_warning() { "warning" } else { "error" };
-        let mut properties = format!("file={}", property(name));
-        if let Some(span) = violation.span {
-            let _ = write!(properties, ",line={},col={}", span.line, span.column);
+        let mut place = String::new();
+        if let Some(file) = &file {
+            let _ = write!(place, "file={file},");
+            if let Some(span) = violation.span {
+                let _ = write!(place, "line={},col={},", span.line, span.column);
+            }
         }
         let title = format!("{}: {}", violation.code, violation.code.title());
         let text = format!("{} {} ({})", violation.pointer, violation.message, violation.hint);
         let _ = writeln!(
             out,
-            "::{command} {properties},title={}::{}",
+            "::{command} {place}title={}::{}",
             property(&title),
             message(text.trim())
         );

@@ -242,7 +242,16 @@ fn an_altered_journal_is_refused_with_9() {
     let output = at(&project, project.repo(), &["runs"]).output();
     assert!(output.stdout.contains("altered") && !output.stdout.contains("blocked"), "{output:?}");
     assert_eq!(output.code, Some(9), "{output:?}");
-    for command in [&["show", "last"][..], &["resume", "last"]] {
+    let reading = [
+        &["show", "last"][..],
+        &["show", "last", "--claims"],
+        &["show", "last", "--events"],
+        &["export", "last", "recording"],
+        &["receipt", "last"],
+        &["claims", "stats"],
+        &["resume", "last"],
+    ];
+    for command in reading {
         let output = at(&project, project.repo(), command).output();
         assert_eq!(output.code, Some(9), "{command:?} {output:?}");
         assert!(output.stderr.contains("was altered by another program"), "{output:?}");

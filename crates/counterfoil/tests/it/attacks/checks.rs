@@ -264,6 +264,16 @@ fn what_a_step_was_to_change_counts_for_the_steps_after_it() {
 }
 
 #[test]
+fn a_product_that_breaks_its_own_check_is_told_no_way_out() {
+    let project = project("[checks]\ntest = \"sh t.sh\"\n", &[("t.sh", "exit 0\n")]);
+    let ran = run(&project, "echo fine > a.rs; echo exit 1 > t.sh");
+    let why = "and it fails only with the change";
+    ran.assert_claim(0, "tests_pass", "refuted", &["`sh t.sh` exited with 1", why]);
+    let claim = ran.claim(0, "tests_pass").to_string();
+    assert!(!claim.contains("to allow the change"), "{claim}");
+}
+
+#[test]
 fn a_check_that_an_earlier_step_weakened_is_weakened() {
     let project = project("[checks]\ntest = \"sh t.sh\"\n", &[("t.sh", FAILS)]);
     project.write_workflow(

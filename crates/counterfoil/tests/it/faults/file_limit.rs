@@ -143,3 +143,14 @@ fn an_output_that_reaches_the_limit_does_not_kill_the_program() {
     assert!(output.code.is_some_and(|code| code < 120), "{}", output.to_block());
     assert_eq!(output.stdout.len(), 100);
 }
+
+#[test]
+fn output_that_is_lost_is_no_success() {
+    let project = ShellProject::with_agent("", AGENT);
+    for arguments in [&["--version"][..], &["--help"], &["check", "--help"], &["schema"]] {
+        let mut command = project.command(arguments);
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let status = command.as_std().stdout(full).status().unwrap();
+        assert_eq!(status.code(), Some(NO_ROOM), "{arguments:?}");
+    }
+}
