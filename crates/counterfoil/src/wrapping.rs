@@ -74,15 +74,23 @@ pub(crate) fn page(text: &str, width: usize) -> String {
 }
 
 /// A message that begins at a column of its line: lines that are too long, and those that follow,
-/// continue below it at the same column. What is in backquotes stays in one piece.
+/// continue below it at the same column. What is in backquotes stays in one piece. A word for which
+/// there is room only before the column begins there, so that the edge does not cut it.
 pub(crate) fn at_column(column: usize, text: &str, width: usize) -> String {
     let room = width.saturating_sub(column).max(1);
     let wrapped = |line: &str| {
         if line.width() <= room { vec![line.to_owned()] } else { pieces(line, room) }
     };
-    let lines: Vec<String> = text.split('\n').flat_map(wrapped).collect();
-    let further = format!("\n{}", " ".repeat(column));
-    lines.join(further.as_str())
+    let mut out = String::new();
+    for (index, piece) in text.split('\n').flat_map(wrapped).enumerate() {
+        if index > 0 {
+            let left = width.checked_sub(piece.width()).map_or(column, |left| left.min(column));
+            out.push('\n');
+            out.push_str(&" ".repeat(left));
+        }
+        out.push_str(&piece);
+    }
+    out
 }
 
 /// A line in pieces of a width.
@@ -200,6 +208,11 @@ mod tests {
             (
                 "warn: `counterfoil init` adds it to the file",
                 "warn:\n       `counterfoil init` adds\n       it to the file",
+            ),
+            ("sha256 0123456789abcdef0123456789", "sha256\n    0123456789abcdef0123456789"),
+            (
+                "sha256 0123456789abcdef0123456789abcdef",
+                "sha256\n       0123456789abcdef0123456789abcdef",
             ),
         ] {
             assert_eq!(at_column(7, text, 30), expected);

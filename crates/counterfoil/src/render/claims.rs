@@ -243,12 +243,11 @@ pub(crate) fn verification(
     style: Style,
 ) -> String {
     if claims.made.is_empty() && claims.not_made.is_empty() {
-        return format!("accepted: {contract}; the result makes no claim that can be verified\n");
+        let words = format!("accepted: {contract}; the result makes no claim that can be verified");
+        return lines::line("", &words, style) + "\n";
     }
-    let mut text = format!(
-        "accepted: {contract}; claims checked against the changes since {}\n\n",
-        escape_control(base)
-    );
+    let first = format!("accepted: {contract}; claims checked against the changes since {base}");
+    let mut text = lines::line("", &first, style) + "\n\n";
     for gated in &claims.made {
         let field = &gated.claim.field;
         let status = ClaimStatus {

@@ -7,7 +7,10 @@ mod markdown;
 
 pub(crate) use markdown::markdown;
 
+use super::lines;
 use crate::report::receipt::{Comparison, ReceiptVerification};
+use crate::wrapping::at_column;
+use counterfoil_contract::diagnostic::Style;
 use counterfoil_contract::text::{Form, escape_control, neutralize};
 use jiff::Timestamp;
 use minijinja::{AutoEscape, Environment, Error, Value as Data};
@@ -64,12 +67,25 @@ fn time(at: i64) -> String {
     at.unwrap_or_else(|_| "unknown".to_owned())
 }
 
-/// What was found out about a receipt, which may be required to be genuine.
-pub(crate) fn verification(found: &ReceiptVerification, require_genuine: bool) -> String {
+/// The width of the first columns of a verification.
+const WORD: usize = 8;
+/// The column at which the details of a verification begin.
+const DETAILS: usize = 2 * (WORD + 1);
+
+/// What was found out about a receipt, which may be required to be genuine. Details that are too long
+/// for the style continue below, at their column.
+pub(crate) fn verification(
+    found: &ReceiptVerification,
+    require_genuine: bool,
+    style: Style,
+) -> String {
     let mut out = String::new();
+    let mut row = |what: &str, result: Comparison, detail: &str| {
+        let detail = at_column(DETAILS, detail, style.width);
+        let _ = writeln!(out, "{what:<WORD$} {:<WORD$} {detail}", word(result));
+    };
     for finding in &found.findings {
-        let detail = escape_control(&finding.detail);
-        let _ = writeln!(out, "{:<8} {:<8} {detail}", finding.what, word(finding.result));
+        row(finding.what, finding.result, &escape_control(&finding.detail));
     }
     for check in &found.checks {
         let tree = match check.same_tree {
@@ -78,7 +94,7 @@ pub(crate) fn verification(found: &ReceiptVerification, require_genuine: bool) -
             None => "",
         };
         let (name, detail) = (escape_control(&check.name), escape_control(&check.detail));
-        let _ = writeln!(out, "check    {:<8} {name}: {detail}{tree}", word(check.result));
+        row("check", check.result, &format!("{name}: {detail}{tree}"));
     }
     let verdict = match (found.ok, found.genuine) {
         (false, _) => "does not agree",
@@ -88,8 +104,7 @@ pub(crate) fn verification(found: &ReceiptVerification, require_genuine: bool) -
         }
         (true, false) => "consistent, but whether it is genuine is not known",
     };
-    let _ = writeln!(out, "receipt of run {}: {verdict}", escape_control(&found.run));
-    out
+    out + &lines::line("", &format!("receipt of run {}: {verdict}", found.run), style) + "\n"
 }
 
 fn word(result: Comparison) -> &'static str {
@@ -103,7 +118,50 @@ fn word(result: Comparison) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::receipt::RerunCheck;
     use serde_json::json;
+
+    #[test]
+    fn details_continue_at_their_column_on_a_terminal_only() {
+        let mut found = ReceiptVerification::new("01a1f0ee-0000-7000-8000-000000000001");
+        let (digest, revision) = ("5e".repeat(32), "a1".repeat(20));
+        let went_on =
+            "its events are the same; the run went on by 1 event, and was undone".to_owned();
+        found.add("content", Comparison::Agrees, format!("sha256 {digest}"));
+        found.add("chain", Comparison::Agrees, format!("at the commit of the run, {revision}"));
+        found.add("journal", Comparison::Agrees, went_on);
+        found.add_check(RerunCheck {
+            name: "test".to_owned(),
+            command: "make test".to_owned(),
+            result: Comparison::Differs,
+            same_tree: Some(false),
+            detail: "was recorded as one that passes, and fails now: exit status 2".to_owned(),
+        });
+        let style = Style { color: false, unicode: true, width: 80 };
+        let narrow = verification(&found, false, style);
+        // A digest for which there is no room at the column begins before it.
+        let expected = format!(
+            "content  ok       sha256\n                {digest}
+chain    ok       at the commit of the run,
+                  {revision}
+journal  ok       its events are the same; the run went on by 1 event, and was
+                  undone
+check    DIFFERS  test: was recorded as one that passes, and fails now: exit
+                  status 2 (on another tree)
+receipt of run 01a1f0ee-0000-7000-8000-000000000001: does not agree\n"
+        );
+        assert_eq!(narrow, expected);
+        let whole = verification(&found, false, Style { width: usize::MAX, ..style });
+        assert_eq!(whole.lines().count(), 5, "{whole}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&narrow), words(&whole));
+        let consistent = ReceiptVerification::new("01a1f0ee-0000-7000-8000-000000000001");
+        assert_eq!(
+            verification(&consistent, true, style),
+            "receipt of run 01a1f0ee-0000-7000-8000-000000000001: consistent, but whether it\n\
+             is genuine is not known (--require-genuine)\n"
+        );
+    }
 
     #[test]
     fn nothing_of_an_agent_is_markup_in_the_page() {

@@ -279,6 +279,27 @@ fn the_checks_of_a_receipt_are_run_again() {
 }
 
 #[test]
+fn what_was_found_fits_a_terminal_of_80_columns() {
+    let project = ran();
+    let original = receipt(&project);
+    project.write("receipt.json", original.to_string());
+    let program =
+        project.command::<&str>(&[]).as_std().get_program().to_string_lossy().into_owned();
+    let line = format!("stty rows 40 cols 80; '{program}' receipt verify receipt.json");
+    let mut terminal = project.command_of("script", &["-qefc", &line, "/dev/null"]);
+    let shown = terminal.output().stdout.replace('\r', "");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let digest = original["sha256"].as_str().unwrap();
+    let lines = format!("content  ok       sha256\n                {digest}\nchain    ok ");
+    assert!(shown.contains(&lines), "{shown}");
+    // Programs find whole lines.
+    let whole = project.run(&["receipt", "verify", "receipt.json"]).stdout;
+    assert!(whole.contains(&format!("content  ok       sha256 {digest}\n")), "{whole}");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&shown), words(&whole));
+}
+
+#[test]
 fn a_forged_receipt_runs_nothing() {
     let project = ran();
     let mut forged = receipt(&project);

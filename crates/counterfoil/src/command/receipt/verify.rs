@@ -50,7 +50,9 @@ pub(super) fn run(args: &VerifyReceiptArgs) -> Result<Exit> {
     match args.format {
         ListFormat::Json => output::write_json(&found)?,
         ListFormat::Human => {
-            output::write_stdout(&render::receipt::verification(&found, args.require_genuine))?;
+            let style = output::stdout_line_style();
+            let shown = render::receipt::verification(&found, args.require_genuine, style);
+            output::write_stdout(&shown)?;
         }
     }
     let is_refused = found.is_altered() || (args.require_genuine && !found.genuine);

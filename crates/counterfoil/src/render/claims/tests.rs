@@ -178,6 +178,12 @@ fn claims_fit_a_narrow_terminal_and_the_refuted_ones_are_red() {
     let style = Style { color: false, unicode: true, width: 40 };
     let text = verification(&claims, "scene/fix@1", "HEAD", &[], style);
     insta::assert_snapshot!("narrow", text);
+    // The id of a commit is not broken.
+    let (commit, wide) = ("a1".repeat(20), Style { width: 80, ..style });
+    let shown = verification(&claims, "scene/fix@1", &commit, &[], wide);
+    let first =
+        format!("accepted: scene/fix@1; claims checked against the changes since\n{commit}\n\n  ✗");
+    assert!(shown.starts_with(&first), "{shown}");
     let colored = verification(&claims, "scene/fix@1", "HEAD", &[], Style { color: true, ..style });
     let colored = crate::terminal::finish(&colored);
     assert!(colored.contains("\u{1b}[31m✗ files: refuted\u{1b}[0m"), "{colored}");

@@ -232,6 +232,24 @@ fn a_machine_without_git_is_told_so() {
 }
 
 #[test]
+fn the_prompt_of_demo_contracts_fits_a_terminal_of_80_columns() {
+    let project = empty_project();
+    let program =
+        project.command::<&str>(&[]).as_std().get_program().to_string_lossy().into_owned();
+    let line = format!("stty rows 40 cols 80; '{program}' demo contracts");
+    let mut terminal = project.command_of("script", &["-qefc", &line, "/dev/null"]);
+    let shown = terminal.output().stdout.replace('\r', "");
+    let mut quoted = shown.lines().filter(|line| line.starts_with("  > "));
+    assert!(quoted.all(|line| line.chars().count() <= 80), "{shown}");
+    for lines in [
+        "Whether the definition of done is\nreached, check by check\n",
+        "`test_results.passed` and\n  >   `test_results.failed` together exceed",
+    ] {
+        assert!(shown.contains(lines), "{lines}\n{shown}");
+    }
+}
+
+#[test]
 fn what_is_wrong_with_a_demo_is_found_before_anything_is_made() {
     let project = empty_project();
     for (plan, word) in [
