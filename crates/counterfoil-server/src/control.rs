@@ -89,6 +89,9 @@ pub trait RunControl: Send + Sync {
     /// Whether it resumes runs. Where it does not, pages show the command that does.
     fn may_resume(&self) -> bool;
 
+    /// Whether this process waits for the answers of a run, and goes on with the run then.
+    fn waits_for(&self, run: &str) -> bool;
+
     /// Records an answer to a question.
     ///
     /// # Errors

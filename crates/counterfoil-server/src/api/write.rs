@@ -140,25 +140,27 @@ pub(super) async fn answer(
             .with_hint("read it again before you answer it"));
         }
         let state = place.engine.journal().folder();
+        // It may have gone on, and ended, before the message is made.
+        let is_awaited = control.waits_for(&place.run);
         control.answer(state, &place.run, &open.id, &answer).map_err(refused)?;
-        Ok(Done { message: recorded(site, &place) })
+        Ok(Done { message: recorded(&place, is_awaited, control.may_resume()) })
     };
     request.perform(site, work).await
 }
 
-/// What to say of an answer that is recorded: whether the run goes on now.
-fn recorded(site: &Site, place: &RunPlace) -> String {
+/// What to say of an answer that is recorded: whether the run goes on now. `is_awaited`: this process
+/// waited for it.
+fn recorded(place: &RunPlace, is_awaited: bool, may_resume: bool) -> String {
     let rest = match place.engine.journal().run(&place.run) {
         Ok(run) if run.is_driven() => "the process that drives the run goes on with it".to_owned(),
         Ok(run) if run.outcome() == "waiting" => "the run waits for another one".to_owned(),
-        Ok(_) if site.may_resume() => {
+        Ok(_) if is_awaited => "the process that waits for it goes on with the run".to_owned(),
+        Ok(_) if may_resume => {
             "no process drives the run: it goes on when it is resumed".to_owned()
         }
-        // The process of a run that has a dashboard may wait for the answer.
-        Ok(_) => format!(
-            "unless a process waits for it, the run goes on with `{}`",
-            commands::resume(place)
-        ),
+        Ok(_) => {
+            format!("no process drives the run: it goes on with `{}`", commands::resume(place))
+        }
         // The answer is recorded nevertheless.
         Err(error) => format!("but the run cannot be read: {error}"),
     };

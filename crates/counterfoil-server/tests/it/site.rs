@@ -96,7 +96,7 @@ impl Site {
 
     fn that_may(folders: &[&str], has_control: bool, may_resume: bool) -> Self {
         let folder = counterfoil_testkit::memory_dir();
-        let control = Arc::new(FakeControl { may_resume, calls: Mutex::default() });
+        let control = Arc::new(FakeControl { may_resume, ..FakeControl::default() });
         let state = |name: &&str| StateFolder {
             name: (*name).to_owned(),
             path: folder.path().join(name),
@@ -208,12 +208,19 @@ pub(crate) fn encode(part: &str) -> String {
 }
 
 /// Records what it is asked to do, and does nothing.
+#[derive(Default)]
 pub(crate) struct FakeControl {
     may_resume: bool,
+    /// The run whose answers it waits for.
+    awaited: Mutex<Option<String>>,
     calls: Mutex<Vec<String>>,
 }
 
 impl FakeControl {
+    pub(crate) fn wait_for(&self, run: &str) {
+        *self.awaited.lock().unwrap() = Some(run.to_owned());
+    }
+
     pub(crate) fn calls(&self) -> Vec<String> {
         self.calls.lock().unwrap().clone()
     }
@@ -230,6 +237,10 @@ fn name(state: &Path) -> String {
 impl RunControl for FakeControl {
     fn may_resume(&self) -> bool {
         self.may_resume
+    }
+
+    fn waits_for(&self, run: &str) -> bool {
+        self.awaited.lock().unwrap().as_deref() == Some(run)
     }
 
     fn answer(

@@ -79,6 +79,13 @@ fn the_digest_of_a_question_of_one_run_is_none_of_another() {
     request.send().expect_problem(412, "changed");
 }
 
+/// A server beside a run that waits for an answer.
+fn waiting_for(run: &str) -> Site {
+    let site = Site::beside_a_run();
+    site.control.wait_for(run);
+    site
+}
+
 #[test]
 fn the_message_of_an_answer_says_whether_the_run_goes_on() {
     let said = |site: &Site| {
@@ -98,8 +105,10 @@ fn the_message_of_an_answer_says_whether_the_run_goes_on() {
         (Site::start(), "; no process drives the run: it goes on when it is resumed"),
         (
             Site::beside_a_run(),
-            "; unless a process waits for it, the run goes on with `counterfoil resume a --state",
+            "; no process drives the run: it goes on with `counterfoil resume a --state",
         ),
+        (waiting_for("a"), "; the process that waits for it goes on with the run"),
+        (waiting_for("b"), "; no process drives the run: it goes on with `counterfoil resume a"),
     ] {
         let (_journal, mut run) = runs::asking(&site.state("state"));
         run.summary.outcome = Some("answered".to_owned());

@@ -39,11 +39,11 @@ fn wait_in_dashboard(
     report: &RunReport,
 ) -> Result<WaitEnd> {
     if report.outcome != "waiting" {
-        return dashboard.stay(&report.run, || Ok(false));
+        return dashboard.stay(&report.run);
     }
     let engine = state_folder::open_to_read(&state_folder::of(location)?)?;
     // The report says so only as long as no other process continues the run.
-    dashboard.stay(&report.run, || Ok(engine.report(&report.run)?.outcome == "answered"))
+    dashboard.wait_for(&report.run, || Ok(engine.report(&report.run)?.outcome == "answered"))
 }
 
 /// Whether the questions of a run are asked here: it waits, a person sits at the terminal, and there

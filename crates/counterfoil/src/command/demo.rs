@@ -123,7 +123,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit> {
     };
     output::write_stderr_as_is(&render::demo::closing(&demo, output::stderr_line_style()));
     if let Some(dashboard) = &dashboard {
-        dashboard.stay(&report.run, || Ok(false))?;
+        dashboard.stay(&report.run)?;
     }
     Ok(if as_planned { Exit::Success } else { Exit::from_run(&report) })
 }

@@ -10,7 +10,7 @@ use crate::cli::{ServeArgs, StateLocation, UiArgs};
 use crate::exit::Exit;
 use crate::{input, output, person, project, state_folder};
 use anyhow::{Context as _, Result, bail};
-use control::LocalControl;
+use control::{AwaitedRun, LocalControl};
 use counterfoil_contract::text::display_path;
 use counterfoil_server::{
     ContractSource, RunControl, Server, ServerOptions, SignInLinks, StateFolder,
@@ -47,6 +47,7 @@ pub(crate) fn ui(args: &UiArgs) -> Result<Exit> {
             may_start: false,
             may_resume: true,
             repo: args.location.repo.clone(),
+            awaited: AwaitedRun::default(),
         }),
         opens_browser: !args.no_open,
         config_folder: config_folder(args.location.repo.as_deref()),
@@ -73,8 +74,12 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<Exit> {
         let note = format!("there is no folder {name} yet; its runs are shown when there is one");
         output::write_message("note", &note);
     }
-    let control =
-        LocalControl { may_start: args.allow_start, may_resume: true, repo: args.repo.clone() };
+    let control = LocalControl {
+        may_start: args.allow_start,
+        may_resume: true,
+        repo: args.repo.clone(),
+        awaited: AwaitedRun::default(),
+    };
     run(Service {
         states,
         address: SocketAddr::new(args.host, args.port),

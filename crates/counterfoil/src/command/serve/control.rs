@@ -15,6 +15,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a process that ends at once is waited for, so that its error is told.
@@ -32,6 +33,22 @@ pub(super) struct LocalControl {
     pub(super) may_resume: bool,
     /// The repository in which runs are started.
     pub(super) repo: Option<PathBuf>,
+    /// The run whose answers this process waits for.
+    pub(super) awaited: AwaitedRun,
+}
+
+/// The run whose answers a process waits for, if there is one. Copies share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AwaitedRun(Arc<Mutex<Option<String>>>);
+
+impl AwaitedRun {
+    pub(super) fn set(&self, run: Option<&str>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = run.map(str::to_owned);
+    }
+
+    fn is(&self, run: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(run)
+    }
 }
 
 fn failed(error: impl std::fmt::Display) -> ControlError {
@@ -45,6 +62,10 @@ fn open(state: &Path) -> Result<Engine, ControlError> {
 impl RunControl for LocalControl {
     fn may_resume(&self) -> bool {
         self.may_resume
+    }
+
+    fn waits_for(&self, run: &str) -> bool {
+        self.awaited.is(run)
     }
 
     fn answer(

@@ -3,7 +3,7 @@
 //! The process does not announce itself as a dashboard: it drives a run, so whatever it starts must go
 //! on to count as started by a run.
 
-use super::control::LocalControl;
+use super::control::{AwaitedRun, LocalControl};
 use super::token::Published;
 use super::{Links, Listening, Service, bind, config_folder, open, stopped};
 use crate::cli::RunUiArgs;
@@ -30,6 +30,8 @@ pub(crate) struct RunDashboard {
     /// `None` once it has ended.
     serving: Option<(Runtime, JoinHandle<()>)>,
     page: Arc<RunPage>,
+    /// The run whose answers this process waits for.
+    awaited: AwaitedRun,
     /// Ends the server.
     stop: watch::Sender<bool>,
     /// Whether a signal asked this process to end.
@@ -61,8 +63,13 @@ impl RunDashboard {
         }
         // A server acts for anyone who asks it.
         person::require_outside_of_attempts(&format!("{command} --ui"))?;
-        let control =
-            LocalControl { may_start: false, may_resume: false, repo: repo.map(Path::to_owned) };
+        let awaited = AwaitedRun::default();
+        let control = LocalControl {
+            may_start: false,
+            may_resume: false,
+            repo: repo.map(Path::to_owned),
+            awaited: awaited.clone(),
+        };
         let service = Service {
             states: vec![state.to_owned()],
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), args.port.unwrap_or(0)),
@@ -96,7 +103,7 @@ impl RunDashboard {
         });
         let page = Arc::new(RunPage { links, opens_browser, is_shown: AtomicBool::new(false) });
         let serving = Some((runtime, task));
-        Ok(Some(Self { serving, page, stop, is_interrupted, _published: published }))
+        Ok(Some(Self { serving, page, awaited, stop, is_interrupted, _published: published }))
     }
 
     /// Shows the page of the run as soon as there is one.
@@ -104,13 +111,29 @@ impl RunDashboard {
         self.page.clone()
     }
 
-    /// Stays open after a run until the user ends it, or until `is_ready`. Where nobody can press
-    /// Ctrl-C, it does not stay, nor after a signal that stopped the run.
-    pub(crate) fn stay(
+    /// Stays open after a run until the user ends it. Where nobody can press Ctrl-C, it does not stay,
+    /// nor after a signal that stopped the run.
+    pub(crate) fn stay(&self, run: &str) -> Result<WaitEnd> {
+        self.awaited.set(None);
+        self.stay_until(run, || Ok(false))
+    }
+
+    /// Stays open after a run that waits, until it `is_answered`, in the same cases. The caller goes on
+    /// with it then. Clients that answer are told so, also until it has begun to.
+    pub(crate) fn wait_for(
         &self,
         run: &str,
-        mut is_ready: impl FnMut() -> Result<bool>,
+        is_answered: impl FnMut() -> Result<bool>,
     ) -> Result<WaitEnd> {
+        self.awaited.set(Some(run));
+        let end = self.stay_until(run, is_answered);
+        if !matches!(end, Ok(WaitEnd::Ready)) {
+            self.awaited.set(None);
+        }
+        end
+    }
+
+    fn stay_until(&self, run: &str, mut is_ready: impl FnMut() -> Result<bool>) -> Result<WaitEnd> {
         let at_terminal = input::is_terminal() && output::stderr_is_terminal();
         let mut is_interrupted = self.is_interrupted.clone();
         let Some((runtime, _)) = &self.serving else { return Ok(WaitEnd::Ended) };

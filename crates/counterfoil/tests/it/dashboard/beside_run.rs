@@ -1,6 +1,6 @@
 //! `--ui`: the dashboard that the process of a run serves.
 
-use super::client::TestServer;
+use super::client::{TestServer, send};
 use crate::PROGRAM;
 use counterfoil_testkit::{TIMEOUT, TestProject, send_signal, wait_until};
 use serde_json::Value;
@@ -203,13 +203,23 @@ fn at_a_terminal_the_dashboard_stays_and_the_run_goes_on_when_it_is_answered() {
         (printed.matches("The dashboard stays open").count() == times).then_some(())
     };
     wait_until(TIMEOUT, "the dashboard stays for the question", || stays(1));
-    project.run(&["answer", "last", "approve", "proceed"]).expect(0, &[]);
-    wait_until(TIMEOUT, "the dashboard stays after the end", || stays(2));
-    assert_eq!(project.show_last()["outcome"], "done");
     let folder = project.data().join("counterfoil/servers");
     let files = || std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
-    let text = std::fs::read_to_string(files().next().unwrap()).unwrap();
-    let published: Value = serde_json::from_str(&text).unwrap();
+    let file = files().next().unwrap();
+    let published: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let (_, port) = file.file_stem().unwrap().to_str().unwrap().rsplit_once('-').unwrap();
+    let address = format!("127.0.0.1:{port}");
+    let token = format!("Authorization: Bearer {}", published["token"].as_str().unwrap());
+    let questions = "/api/v1/runs/last/questions";
+    let asked = send(&address, "GET", questions, &[&token], "").json();
+    let named = format!("If-Match: {}", asked["questions"][0]["etag"].as_str().unwrap());
+    let headers = [token.as_str(), named.as_str(), "Content-Type: application/json"];
+    let target = format!("{questions}/approve/answer");
+    let answered = send(&address, "POST", &target, &headers, "{\"answer\": \"proceed\"}").json();
+    let message = answered["message"].as_str().unwrap();
+    assert!(message.starts_with("the answer is recorded; the process that "), "{message}");
+    wait_until(TIMEOUT, "the dashboard stays after the end", || stays(2));
+    assert_eq!(project.show_last()["outcome"], "done");
     send_signal("INT", &published["pid"].to_string());
     let output = terminal.wait();
     assert_eq!(output.code, Some(0), "{output:?}");

@@ -42,6 +42,39 @@ impl Answer {
     }
 }
 
+/// A request to a server that is begun: its answer can be read from the stream.
+fn open(address: &str, method: &str, path: &str, headers: &[&str], body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let has_host = headers.iter().any(|header| header.starts_with("Host:"));
+    let host = if has_host { String::new() } else { format!("Host: {address}\r\n") };
+    let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\n{host}{headers}Content-Length: {length}\r\n\
+         Connection: close\r\n\r\n"
+    );
+    stream.write_all((head + body).as_bytes()).unwrap();
+    stream
+}
+
+/// Sends a request with these headers to a server, and reads the whole answer.
+#[track_caller]
+pub(crate) fn send(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[&str],
+    body: &str,
+) -> Answer {
+    let mut bytes = Vec::new();
+    open(address, method, path, headers, body).read_to_end(&mut bytes).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+}
+
 impl TestServer {
     /// Starts a command that serves, and waits until it does.
     #[track_caller]
@@ -89,29 +122,13 @@ impl TestServer {
 
     /// A request that is begun: its answer can be read from the stream.
     pub(crate) fn open(&self, method: &str, path: &str, headers: &[&str], body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        let has_host = headers.iter().any(|header| header.starts_with("Host:"));
-        let host = if has_host { String::new() } else { format!("Host: {}\r\n", self.address) };
-        let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
-        let length = body.len();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\n{host}{headers}Content-Length: {length}\r\n\
-             Connection: close\r\n\r\n"
-        );
-        stream.write_all((head + body).as_bytes()).unwrap();
-        stream
+        open(&self.address, method, path, headers, body)
     }
 
     /// Sends a request with these headers, and reads the whole answer.
     #[track_caller]
     pub(crate) fn send(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
-        let mut bytes = Vec::new();
-        self.open(method, path, headers, body).read_to_end(&mut bytes).unwrap();
-        let text = String::from_utf8(bytes).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+        send(&self.address, method, path, headers, body)
     }
 
     /// Reads a page or a resource with the published token.
