@@ -1,6 +1,7 @@
 //! The state folders whose runs the server shows.
 
 use crate::problem::Problem;
+use axum::http::StatusCode;
 use counterfoil_engine::{Engine, Error, RunView, journal};
 use counterfoil_flow::{RunState, Workflow};
 use std::collections::VecDeque;
@@ -116,7 +117,10 @@ impl Folders {
                     .unwrap_or_else(|| Problem::not_found(format!("there is no run {run}"))))
             }
             1 => Ok(found.swap_remove(0)),
-            _ => Err(Problem::bad_request(format!("several state folders have a run {run}"))),
+            _ => {
+                let detail = format!("several state folders have a run {run}");
+                Err(Problem::new(StatusCode::CONFLICT, "ambiguous", detail))
+            }
         }
     }
 

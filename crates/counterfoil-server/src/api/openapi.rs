@@ -338,7 +338,12 @@ fn describe_operation(operation: &Operation, problem: &Value) -> Value {
     responses.insert("200".to_owned(), json!({"description": "As asked", "content": content}));
     let mut statuses: Vec<u16> =
         [401, 421, 500].into_iter().chain(operation.problems.iter().copied()).collect();
+    if operation.path.starts_with("/runs/{run}") {
+        // Several runs may have the name.
+        statuses.push(409);
+    }
     statuses.sort_unstable();
+    statuses.dedup();
     for status in statuses {
         let title = axum::http::StatusCode::from_u16(status).ok();
         let title = title.and_then(|status| status.canonical_reason()).unwrap_or_default();
