@@ -31,7 +31,7 @@ const MAX_PLACE: usize = 1000;
 pub(super) struct RunsQuery {
     /// A group: `all`, `needs-answer`, `needs-person`, `running`, `interrupted` or `failed`.
     group: Option<String>,
-    /// A text that is part of the task, the id, the workflow, the state or the reason.
+    /// A text that is part of the task or another input, the id, the workflow, the state or the reason.
     q: Option<String>,
     /// The name of the workflow.
     workflow: Option<String>,
