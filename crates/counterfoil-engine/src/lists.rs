@@ -17,8 +17,9 @@ pub struct RunListItem {
     pub workflow: String,
     /// The version of the workflow.
     pub version: u32,
-    /// The outcome of the run, as in its report; `altered` if another program wrote to the journal,
-    /// and `damaged` if `counterfoil runs` finds that an event is damaged or missing.
+    /// The outcome of the run, as in its report, but `interrupted` if a signal stopped the run;
+    /// `altered` if another program wrote to the journal, and `damaged` if `counterfoil runs` finds
+    /// that an event is damaged or missing.
     pub outcome: String,
     /// The cause of a failure.
     pub cause: Option<String>,
