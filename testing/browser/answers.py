@@ -23,7 +23,8 @@ def scenario(project, viewer):
 
     # A choice. The run is answered then: nothing drives it.
     inbox.get_by_role("button", name="yes", exact=True).click()
-    shows(inbox, "No open question")
+    shows(inbox, "It was answered, and waits to be resumed.")
+    expect(inbox.get_by_role("button", name="Resume")).to_be_visible()
     # The message stays, whatever the page shows by now, until it is closed.
     shows(inbox, "it goes on when it is resumed", where="#toast")
     expect(inbox.locator("#toast a")).to_have_attribute("href", f"/runs/{run}")
@@ -62,7 +63,7 @@ def scenario(project, viewer):
     inbox.get_by_role("button", name="Answer").click()
     check(outcome(project, run) == "waiting", "an empty answer was taken")
     inbox.get_by_role("textbox", name="Answer").fill(text)
-    inbox.get_by_role("button", name="Answer").click()
+    shows(inbox, "It was answered, and waits to be resumed.")
     shows(inbox, "No open question")
     inbox.get_by_role("button", name="Close the message").click()
     answers = [str(event) for event in project.events(run) if event["kind"] == "answered"]

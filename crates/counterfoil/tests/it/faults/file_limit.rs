@@ -140,14 +140,14 @@ fn a_person_that_answers_beyond_the_limit_is_told() {
 fn an_output_that_reaches_the_limit_does_not_kill_the_program() {
     let project = ShellProject::with_agent("", AGENT);
     let output = project.start_command(&mut limited(&project, 100, &["--help"])).wait();
-    assert!(output.code.is_some_and(|code| code < 120), "{}", output.to_block());
+    output.expect(NO_ROOM, &["File too large"]);
     assert_eq!(output.stdout.len(), 100);
 }
 
 #[test]
 fn output_that_is_lost_is_no_success() {
     let project = ShellProject::with_agent("", AGENT);
-    for arguments in [&["--version"][..], &["--help"], &["check", "--help"], &["schema"]] {
+    for arguments in [&["--version"][..], &["--help"], &["check", "--help"]] {
         let mut command = project.command(arguments);
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let status = command.as_std().stdout(full).status().unwrap();
