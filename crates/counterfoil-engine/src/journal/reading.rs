@@ -63,8 +63,6 @@ impl Journal {
         from_seq: u64,
         mut visit: impl FnMut(StoredEvent) -> ControlFlow<()>,
     ) -> Result<u64> {
-        // Who reads what happened relies on what the journal says of the run, too.
-        self.run(run)?;
         let from = from_seq.max(1);
         let mut cursor = self.read(|connection| Ok(self.cursor(connection, run, from)))??;
         let mut visited = 0;
@@ -93,6 +91,8 @@ impl Journal {
             let why = "does not belong to the run".to_owned();
             return Err(Error::Broken { run: run.to_owned(), seq: cursor.end, why });
         }
+        // Who reads what happened relies on what the journal says of the run, too.
+        self.run(run)?;
         Ok(visited)
     }
 

@@ -86,6 +86,6 @@ fn two_folders_with_the_same_run_do_not_mix_them() {
         Run::start(&Journal::open(&site.state(name)).unwrap(), "a").end(Outcome::Done);
     }
     assert_eq!(site.api("/runs")["runs"].as_array().unwrap().len(), 2);
-    site.get("/api/v1/runs/a").send().expect(400);
-    site.get("/runs/a").send().expect(400);
+    site.get("/api/v1/runs/a").send().expect(409);
+    site.get("/runs/a").send().expect(409);
 }
