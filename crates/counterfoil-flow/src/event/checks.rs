@@ -106,7 +106,8 @@ pub struct CheckReport {
     /// Whether it was run before on the same tree, and that outcome is reused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reused: bool,
-    /// How long it ran, in milliseconds.
+    /// How long it ran, in milliseconds. Of a check that was run for a claim, as receipts list it, only
+    /// `reason` says how long: it is 0.
     #[serde(default)]
     pub wall_ms: u64,
     /// The hash of the work tree that it ran on.

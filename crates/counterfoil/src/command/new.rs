@@ -61,7 +61,18 @@ pub(crate) fn run(command: &NewCommand) -> Result<Exit> {
         output::write_message("note", &format!("taken from {}: {taken}", display_path(file)));
     }
     let folder = source.dir.as_ref().map(|folder| display_path(folder)).unwrap_or_default();
-    let text = render::scaffold::written(&folder, &written, &workflow, &contract, always_done);
+    // Files are written also where the configuration of the project cannot be read.
+    let config = super::workflow::project_config().ok();
+    let checks: Option<BTreeSet<&str>> =
+        config.as_ref().map(|config| config.verify.checks.keys().map(String::as_str).collect());
+    let text = render::scaffold::written(
+        &folder,
+        &written,
+        &workflow,
+        &contract,
+        checks.as_ref(),
+        always_done,
+    );
     output::write_stderr(&text);
     Ok(Exit::Success)
 }

@@ -3,6 +3,7 @@
 use super::text::shell_quote;
 use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy};
+use std::collections::BTreeSet;
 
 /// Which files were written, what will be verified, whether the workflow ends as done whatever the
 /// result says, and the commands that use them.
@@ -11,6 +12,7 @@ pub(crate) fn written(
     files: &[String],
     workflow: &str,
     contract: &Contract,
+    checks: Option<&BTreeSet<&str>>,
     always_done: bool,
 ) -> String {
     let path = |file: &str| match folder {
@@ -29,27 +31,42 @@ pub(crate) fn written(
         "{lines}{}{always_done}check: counterfoil workflow check {main}\n\
          try:   counterfoil run {main} --task \"Try it\" --agent {script}\n\
          run:   counterfoil run {main} --task TEXT --agent SPEC\n",
-        verified(contract)
+        verified(contract, checks)
     )
 }
 
-/// What the claims of the contract are compared with.
-fn verified(contract: &Contract) -> String {
+/// What the claims of the contract are compared with, and the checks that this needs and that the
+/// project does not have.
+fn verified(contract: &Contract, checks: Option<&BTreeSet<&str>>) -> String {
     let claims = contract.effective_claims();
     let claims = claims.iter().filter(|claim| claim.claim.policy != ClaimPolicy::Ignore);
-    let texts: Vec<String> = claims
-        .map(|claim| match (claim.claim.kind, &claim.claim.check) {
-            (ClaimKind::FilesChanged, _) => format!("{} (by the work tree)", claim.name),
-            (ClaimKind::Commit, _) => format!("{} (by the repository)", claim.name),
-            (_, Some(check)) => {
-                format!("{} (by the check '{check}' in counterfoil.toml)", claim.name)
+    let (mut texts, mut missing) = (Vec::new(), Vec::new());
+    for claim in claims {
+        match (claim.claim.kind, &claim.claim.check) {
+            (ClaimKind::FilesChanged, _) => {
+                texts.push(format!("{} (by the work tree)", claim.name))
             }
-            _ => claim.name.clone(),
-        })
-        .collect();
-    if texts.is_empty() {
-        return "note: no field is verified, only its form; a contract says what is with `claims`\n"
-            .to_owned();
+            (ClaimKind::Commit, _) => texts.push(format!("{} (by the repository)", claim.name)),
+            (_, Some(check)) if checks.is_some_and(|known| !known.contains(check.as_str())) => {
+                missing.push(format!("{} (by the check '{check}')", claim.name));
+            }
+            (_, Some(check)) => {
+                texts.push(format!("{} (by the check '{check}' in counterfoil.toml)", claim.name));
+            }
+            _ => texts.push(claim.name.clone()),
+        }
     }
-    format!("note: verified after each reply: {}\n", texts.join(", "))
+    let mut notes = String::new();
+    if !texts.is_empty() {
+        notes += &format!("note: verified after each reply: {}\n", texts.join(", "));
+    }
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        notes += &format!("note: verified once counterfoil.toml has the check: {missing}\n");
+    }
+    if notes.is_empty() {
+        notes +=
+            "note: no field is verified, only its form; a contract says what is with `claims`\n";
+    }
+    notes
 }

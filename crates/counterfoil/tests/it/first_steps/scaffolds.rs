@@ -201,6 +201,13 @@ fn what_an_example_obviously_claims_is_verified() {
     let project = project();
     let example = r#"{"files_changed": ["src/a.rs"], "tests_passing": true, "summary": "S."}"#;
     project.write("done.json", example);
+    let new = project.run(&["new", "contract", "early", "--from-example", "done.json"]);
+    let missing =
+        "verified once counterfoil.toml has the check: tests_passing (by the check 'test')";
+    new.expect(
+        0,
+        &["note: verified after each reply: files_changed (by the work tree)\n", missing],
+    );
     project.write("counterfoil.toml", "[checks]\ntest = \"true\"\n");
     project.commit_all("checks");
     let new = project.run(&["new", "workflow", "fix", "--from-example", "done.json"]);
