@@ -41,6 +41,7 @@ impl Overview {
         let path = match event {
             Event::AttemptEnded(ended) => self.formatter.attempt_path(&ended.attempt),
             Event::RepairAsked { attempt, .. } => self.formatter.attempt_path(attempt),
+            Event::Answered { question, .. } => question.clone(),
             _ => String::new(),
         };
         let Some(line) = self.formatter.event_line(event, at, run) else { return };
@@ -101,7 +102,8 @@ impl Overview {
                 }
                 Shown::Folded { count, paths } => {
                     let paths = one_line(&paths.join(", "));
-                    let folded = format!("· … {count} finished: {paths}");
+                    let separator = if paths.is_empty() { "" } else { ": " };
+                    let folded = format!("· … {count} finished{separator}{paths}");
                     let _ = writeln!(text, "{}", lines::line("        ", &folded, self.style));
                 }
             }

@@ -44,7 +44,7 @@ fn verified(contract: &Contract, checks: Option<&BTreeSet<&str>>) -> String {
     for claim in claims {
         match (claim.claim.kind, &claim.claim.check) {
             (ClaimKind::FilesChanged, _) => {
-                texts.push(format!("{} (by the work tree)", claim.name))
+                texts.push(format!("{} (by the work tree)", claim.name));
             }
             (ClaimKind::Commit, _) => texts.push(format!("{} (by the repository)", claim.name)),
             (_, Some(check)) if checks.is_some_and(|known| !known.contains(check.as_str())) => {

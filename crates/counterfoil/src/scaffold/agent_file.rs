@@ -39,14 +39,19 @@ pub(crate) fn parse(text: &str) -> AgentFile {
         let has_key = found.name.is_some() || found.description.is_some() || found.tools.is_some();
         has_key || found.yaml_error.is_none()
     });
-    let other_settings = if found.is_some() { other_settings(text) } else { Vec::new() };
+    let mut other_settings = if found.is_some() { other_settings(text) } else { Vec::new() };
     let instructions = if found.is_some() { after_front_matter(text) } else { text };
     let found = found.unwrap_or_default();
+    let has_tools = found.tools.is_some();
     let is_read_only = found.tools.is_some_and(|tools| {
         // `Bash(git log:*)` is a form of `Bash`.
         let name = |tool: &String| tool.split('(').next().unwrap_or_default().trim().to_owned();
         !tools.iter().map(name).any(|tool| WRITING_TOOLS.contains(&tool.as_str()))
     });
+    // That they can change files is the default.
+    if has_tools && !is_read_only {
+        other_settings.insert(0, "tools".to_owned());
+    }
     let header = text.strip_suffix(instructions).unwrap_or_default();
     let mut objects = json_objects(instructions, header.lines().count());
     let (example, unread_example, example_line) = match objects.pop() {

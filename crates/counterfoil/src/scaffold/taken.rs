@@ -54,6 +54,11 @@ mod tests {
             "its instructions, word for word (prompts/a.md); the beginning of its description as the summary; \
              `access: read-only`, because its tools change no files; not taken: model"
         );
+        let agent = parse_agent_file("---\ntools: Read, Bash\nmodel: opus\n---\nYou review.\n");
+        assert_eq!(
+            taken_from(&agent, "prompts/a.md", BlockUse::None),
+            "its instructions, word for word (prompts/a.md); not taken: tools, model"
+        );
         let agent = parse_agent_file("---\ndescription: Reviews.\n---\nYou review.\n");
         assert_eq!(
             taken_from(&agent, "prompts/a.md", BlockUse::Example),
