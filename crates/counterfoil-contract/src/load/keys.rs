@@ -60,14 +60,14 @@ fn flow_keys(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
     let mut keys = Vec::new();
     let mut depth = 0_usize;
-    // Where a key began.
-    let mut start = None;
+    // Where a key began, and whether only blanks and comments follow so far.
+    let (mut start, mut blank) = (None, false);
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         match byte {
             b'{' | b'[' => {
                 depth += 1;
-                start = (depth == 1).then_some(at + 1);
+                (start, blank) = ((depth == 1).then_some(at + 1), true);
             }
             b'}' | b']' => {
                 depth -= 1;
@@ -75,7 +75,7 @@ fn flow_keys(text: &str) -> Vec<&str> {
                     break;
                 }
             }
-            b',' if depth == 1 => start = Some(at + 1),
+            b',' if depth == 1 => (start, blank) = (Some(at + 1), true),
             b':' if depth == 1 => {
                 if let Some(key) = start.take().and_then(|start| text.get(start..at)) {
                     keys.push(unquoted(key.trim()));
@@ -83,19 +83,16 @@ fn flow_keys(text: &str) -> Vec<&str> {
             }
             b'#' if at == 0 || bytes[at - 1].is_ascii_whitespace() => {
                 at += text[at..].find('\n').unwrap_or(text.len() - at);
-                if start.is_some_and(|start| {
-                    text.get(start..at).is_some_and(|gap| gap.trim_start().starts_with('#'))
-                }) {
-                    start = Some(at);
-                }
+                start = start.map(|start| if blank { at } else { start });
                 continue;
             }
             // In a plain word, a quote is a character.
             b'"' | b'\'' if at > 0 && !bytes[at - 1].is_ascii_alphanumeric() => {
                 at = string_end(bytes, at);
+                blank = false;
                 continue;
             }
-            _ => {}
+            _ => blank &= byte.is_ascii_whitespace(),
         }
         at += 1;
     }
@@ -172,6 +169,23 @@ mod tests {
         for text in ["", "[1, 2]", "- a\n- b\n", "just text", "}{", "{", "{\"", "---"] {
             assert_eq!(top_keys(text), [""; 0], "{text}");
         }
+    }
+
+    #[test]
+    fn comments_around_a_key_are_no_part_of_it() {
+        let text = "{ # one: a\n # two: b\n workflow: x, # three\n\n start # four\n: a, states: 1}";
+        assert_eq!(top_keys(text), ["workflow", "start # four", "states"]);
+    }
+
+    /// If every comment were compared with all the text before it, this would take hours.
+    #[test]
+    fn many_comments_are_read_once() {
+        let blanks = " ".repeat(2_000_000);
+        let text = format!("{{{blanks}a{}\n: 1, b: 2}}", "\n#".repeat(1_000_000));
+        let keys = top_keys(&text);
+        assert_eq!(keys.len(), 2);
+        assert!(keys[0].starts_with("a\n#"));
+        assert_eq!(keys[1], "b");
     }
 
     #[test]
