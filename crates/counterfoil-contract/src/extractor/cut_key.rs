@@ -37,8 +37,11 @@ pub(super) fn json_start(
     } else {
         opener == Some(b'{') && is_open_key(rest)
     };
-    // A brace in prose begins nothing, unless a quote follows.
-    (begins && (key.is_some() || begins_line(before))).then_some(offset + before.len())
+    // A brace in prose begins nothing, unless the quote of a key with a known name follows. One
+    // between quotes is a quotation.
+    let is_quoted = key == Some("") && before.ends_with(rest);
+    let is_key = keys.has_fields() && key.is_some() && !is_quoted;
+    (begins && (is_key || begins_line(before))).then_some(offset + before.len())
 }
 
 /// Whether a key of any name is cut off, or what follows it.
