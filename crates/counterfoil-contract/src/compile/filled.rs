@@ -158,11 +158,30 @@ fn filled_objects<'d>(definition: &'d Definition, schema: &Value) -> Vec<&'d str
 
 /// Whether an object may have fields, or need some, that are not among its properties.
 fn may_have_others(object: &Value) -> bool {
+    const OTHERS: [&str; 8] = [
+        "patternProperties",
+        "allOf",
+        "anyOf",
+        "oneOf",
+        "if",
+        "dependencies",
+        "dependentRequired",
+        "dependentSchemas",
+    ];
     let more = object.get("additionalProperties");
+    let properties = object.get("properties").and_then(Value::as_object);
+    let is_known = |name: &Value| {
+        name.as_str().is_some_and(|name| properties.is_some_and(|all| all.contains_key(name)))
+    };
+    let required = object.get("required").and_then(Value::as_array);
+    let is_enough = |least: &Value| {
+        let least = least.as_u64().and_then(|least| usize::try_from(least).ok());
+        least.is_some_and(|least| least <= properties.map_or(0, serde_json::Map::len))
+    };
     matches!(more, Some(Value::Bool(true) | Value::Object(_)))
-        || ["patternProperties", "allOf", "anyOf", "oneOf", "if"]
-            .iter()
-            .any(|keyword| object.get(*keyword).is_some())
+        || OTHERS.iter().any(|keyword| object.get(*keyword).is_some())
+        || required.is_some_and(|names| !names.iter().all(is_known))
+        || object.get("minProperties").is_some_and(|least| !is_enough(least))
 }
 
 /// The schema of a property, through `properties` and references.

@@ -247,6 +247,34 @@ fn an_object_that_is_filled_in_is_not_required() {
 }
 
 #[test]
+fn an_object_that_needs_fields_which_it_does_not_name_is_asked_for() {
+    let asked_for = |more: &str| {
+        let contract = Contract::from_yaml(&format!(
+            "contract: acme/more\nversion: 1\nframing: any-json\nfilled: {{ meta/run: run.id }}\n\
+             schema: {{ type: object, required: [meta], properties: {{ meta: {{ type: object, \
+             properties: {{ run: {{ type: string }} }}, {more} }} }} }}\n"
+        ))
+        .unwrap();
+        let policy = contract.policy().with_context(&Arc::new(ended()));
+        let report = contract.check_with(r#"{"meta": {"note": "fine"}}"#, &policy);
+        let filled = json!({"meta": {"note": "fine", "run": "run-1"}});
+        assert_eq!(report.value, Some(filled), "{more}: {report:#?}");
+        contract.asked_type().object().unwrap().fields.contains_key("meta")
+    };
+    for more in [
+        "required: [run, note]",
+        "minProperties: 2",
+        "dependentRequired: { run: [note] }",
+        "dependentSchemas: { run: { required: [note] } }",
+    ] {
+        assert!(asked_for(more), "{more}");
+    }
+    for more in ["required: [run]", "minProperties: 1"] {
+        assert!(!asked_for(more), "{more}");
+    }
+}
+
+#[test]
 fn an_object_of_which_nothing_is_known_may_be_missing() {
     let contract = Contract::from_yaml(OBJECTS).unwrap();
     let value = json!({"ok": true, "mixed": {"note": "fine"}, "open": {}});
