@@ -23,6 +23,16 @@ use crate::work::{self, MAX_COMPILE_TIME};
 use serde_json::Value;
 use std::sync::Arc;
 
+/// Where a definition comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// From somebody who can correct it.
+    Author,
+    /// From a run or a recording, whose version has compiled it. Paths that do not select what they
+    /// seem to, and that newer versions refuse, do here what they did then.
+    Store,
+}
+
 impl Contract {
     /// Compiles a definition: validates its schema, type-checks its rules, and checks its examples.
     ///
@@ -30,7 +40,17 @@ impl Contract {
     ///
     /// If a part of the definition is not valid: all problems that were found.
     pub fn compile(definition: Definition) -> Result<Self, LoadError> {
-        compile(definition)
+        compile(definition, Origin::Author)
+    }
+
+    /// Compiles a definition that is stored with a run or a recording, so that it was compiled before,
+    /// perhaps by an older version. Mistakes that older versions let pass are not refused.
+    ///
+    /// # Errors
+    ///
+    /// If a part of the definition is not valid: all problems that were found.
+    pub fn compile_stored(definition: Definition) -> Result<Self, LoadError> {
+        compile(definition, Origin::Store)
     }
 
     /// The same contract with another answer to unknown fields.
@@ -57,12 +77,12 @@ impl Contract {
     ) -> Result<Self, LoadError> {
         let mut definition = Definition::new("local/schema", 1, framing, schema.clone());
         definition.policy = Policy { placeholders: false, ..policy };
-        compile(definition)
+        Self::compile(definition)
     }
 }
 
-pub(crate) fn compile(definition: Definition) -> Result<Contract, LoadError> {
-    within_time(&definition.contract.clone(), || compile_now(definition))
+pub(crate) fn compile(definition: Definition, origin: Origin) -> Result<Contract, LoadError> {
+    within_time(&definition.contract.clone(), || compile_now(definition, origin))
 }
 
 /// Compiles a contract, unless that takes too long.
@@ -82,7 +102,7 @@ fn within_time(
     })
 }
 
-fn compile_now(mut definition: Definition) -> Result<Contract, LoadError> {
+fn compile_now(mut definition: Definition, origin: Origin) -> Result<Contract, LoadError> {
     let name = definition.contract.clone();
     let mut problems = Vec::new();
     check_head(&definition, &mut problems);
@@ -111,13 +131,13 @@ fn compile_now(mut definition: Definition) -> Result<Contract, LoadError> {
         return Err(LoadError { name, problems });
     }
     #[cfg(feature = "rules")]
-    let rules = rules::compile_rules(&definition.rules, &ty, &mut problems);
+    let rules = rules::compile_rules(&definition.rules, &ty, origin, &mut problems);
     #[cfg(not(feature = "rules"))]
     refuse_rules(&definition, &mut problems);
     #[cfg(feature = "rules")]
     let approves = approves::compile(&definition, &ty, &mut problems);
     claims::check(&definition, &ty, &mut problems);
-    paths::check_policy(&definition, &ty, &mut problems);
+    paths::check_policy(&definition, &ty, origin, &mut problems);
     let optional = asked::compile(&schema, &mut problems);
     let asked = optional.as_ref().unwrap_or(&schema);
     let filled = filled::compile(&definition, &schema, asked, &ty, &mut problems);
@@ -273,7 +293,8 @@ fn resolve_schema(definition: &mut Definition) -> Result<Value, Vec<Problem>> {
     }
 }
 
-/// Whether a path of a claim, such as `findings/*/file`, exists in a type.
+/// Whether a path of a claim, such as `findings/*/file`, exists in a type. Stored definitions may have
+/// such paths elsewhere too.
 fn path_exists(path: &str, root: &Type) -> bool {
     path.is_empty() || root.at(path.trim_start_matches('/').split(['/', '.'])).is_some()
 }

@@ -6,7 +6,6 @@ mod keys;
 mod yaml;
 
 use crate::code::Code;
-use crate::compile::compile;
 use crate::contract::Contract;
 use crate::definition::Definition;
 use crate::json;
@@ -70,7 +69,7 @@ impl Contract {
     ///
     /// If the text is not JSON, not a definition, or does not compile.
     pub fn from_json(text: &str) -> Result<Self, LoadError> {
-        compile(Definition::from_json(text, "contract")?)
+        Self::compile(Definition::from_json(text, "contract")?)
     }
 
     /// Reads and compiles a contract file: YAML or JSON with the `yaml` feature, JSON without it.
@@ -80,7 +79,7 @@ impl Contract {
     /// If the file cannot be read, is too large, or holds no contract that compiles.
     pub fn from_file(path: &Path) -> Result<Self, LoadError> {
         let definition = Definition::from_file(path)?;
-        compile(definition).map_err(|error| LoadError { name: display_path(path), ..error })
+        Self::compile(definition).map_err(|error| LoadError { name: display_path(path), ..error })
     }
 }
 

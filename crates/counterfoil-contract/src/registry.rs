@@ -1,7 +1,7 @@
 //! Contracts by id, version and alias.
 
 use crate::code::Code;
-use crate::compile::compile;
+use crate::compile::{Origin, compile};
 use crate::contract::Contract;
 use crate::definition::Definition;
 use crate::problem::{LoadError, Problem};
@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone, Debug)]
 pub struct Entry {
     definition: Arc<Definition>,
+    origin: Origin,
     compiled: Arc<OnceLock<Result<Arc<Contract>, LoadError>>>,
 }
 
@@ -29,7 +30,8 @@ impl Entry {
     ///
     /// If the definition does not compile.
     pub fn contract(&self) -> Result<Arc<Contract>, LoadError> {
-        self.compiled.get_or_init(|| compile((*self.definition).clone()).map(Arc::new)).clone()
+        let compiled = || compile((*self.definition).clone(), self.origin).map(Arc::new);
+        self.compiled.get_or_init(compiled).clone()
     }
 }
 
@@ -78,6 +80,19 @@ impl Registry {
     ///
     /// If the id with this version, or an alias, is taken.
     pub fn add(&mut self, definition: Definition) -> Result<(), LoadError> {
+        self.add_from(definition, Origin::Author)
+    }
+
+    /// Adds a contract that is stored with a run, which [`Contract::compile_stored`] compiles.
+    ///
+    /// # Errors
+    ///
+    /// If the id with this version, or an alias, is taken.
+    pub fn add_stored(&mut self, definition: Definition) -> Result<(), LoadError> {
+        self.add_from(definition, Origin::Store)
+    }
+
+    fn add_from(&mut self, definition: Definition, origin: Origin) -> Result<(), LoadError> {
         let (id, version) = (definition.contract.clone(), definition.version);
         let taken = |what: String| {
             LoadError::one(
@@ -107,7 +122,7 @@ impl Registry {
         for alias in &definition.aliases {
             self.aliases.insert(alias.clone(), id.clone());
         }
-        let entry = Entry { definition: Arc::new(definition), compiled: Arc::default() };
+        let entry = Entry { definition: Arc::new(definition), origin, compiled: Arc::default() };
         self.entries.entry(id).or_default().insert(version, entry);
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! Contracts from Rust types.
 
 use crate::check::Rejection;
-use crate::compile::compile;
 use crate::contract::Contract;
 use crate::definition::Definition;
 use crate::policy::{Framing, Policy};
@@ -58,7 +57,9 @@ pub fn contract_of<T: AgentOutput>() -> Result<&'static Contract, LoadError> {
     let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     compiled
         .entry(TypeId::of::<T>())
-        .or_insert_with(|| compile(T::definition()).map(|contract| &*Box::leak(Box::new(contract))))
+        .or_insert_with(|| {
+            Contract::compile(T::definition()).map(|contract| &*Box::leak(Box::new(contract)))
+        })
         .clone()
 }
 

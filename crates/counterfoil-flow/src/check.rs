@@ -201,7 +201,7 @@ fn check_in_time(
 pub fn reload(bundle: &Bundle) -> Result<Workflow, Rejected> {
     let mut registry = Registry::new();
     for definition in bundle.contracts.values() {
-        registry.add(definition.clone()).map_err(|error| Rejected {
+        registry.add_stored(definition.clone()).map_err(|error| Rejected {
             findings: vec![Finding::new(
                 Code::UnknownContract,
                 &bundle.workflow,

@@ -1,6 +1,7 @@
 //! The paths that a contract's rules and policy name: whether the schema has them, and which ones
 //! were probably meant.
 
+use super::{Origin, path_exists};
 use crate::code::Code;
 use crate::definition::Definition;
 use crate::expr::Type;
@@ -87,13 +88,22 @@ fn child(ty: &Type, name: &str) -> Option<(String, Type)> {
 }
 
 /// Checks that the paths of a policy exist in the schema.
-pub(super) fn check_policy(definition: &Definition, root: &Type, problems: &mut Vec<Problem>) {
+pub(super) fn check_policy(
+    definition: &Definition,
+    root: &Type,
+    origin: Origin,
+    problems: &mut Vec<Problem>,
+) {
+    let selected = |path: &str| match origin {
+        Origin::Author => selected(path, root),
+        Origin::Store => path_exists(path, root).then_some(Type::Any),
+    };
     let mut refuse = |place: &str, message: String, hint: String| {
         problems.push(Problem::new(Code::BadPolicy, place, message, hint));
     };
     for (index, rename) in definition.policy.rename.iter().enumerate() {
         let field = format!("{}/{}", rename.at, rename.to);
-        if selected(&field, root).is_none() {
+        if selected(&field).is_none() {
             refuse(
                 &format!("policy.rename[{index}]"),
                 format!("'{field}' is not a path in the schema"),
@@ -102,7 +112,7 @@ pub(super) fn check_policy(definition: &Definition, root: &Type, problems: &mut 
         }
     }
     for path in &definition.policy.salvage {
-        match selected(path, root) {
+        match selected(path) {
             Some(ty) if has_items(&ty) => {}
             Some(ty) => refuse(
                 "policy.salvage",
@@ -117,7 +127,11 @@ pub(super) fn check_policy(definition: &Definition, root: &Type, problems: &mut 
         }
     }
     let Coerce::Fields(fields) = &definition.policy.coerce else { return };
-    for path in fields.iter().filter(|path| type_at(path, root).is_none()) {
+    let is_field = |path: &str| match origin {
+        Origin::Author => type_at(path, root).is_some(),
+        Origin::Store => path_exists(path, root),
+    };
+    for path in fields.iter().filter(|path| !is_field(path)) {
         refuse(
             "policy.coerce",
             format!("'{path}' is not a path in the schema"),

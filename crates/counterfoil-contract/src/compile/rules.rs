@@ -1,6 +1,6 @@
 //! Compiles the rules of a contract: type-checks their expressions against the schema.
 
-use super::paths;
+use super::{Origin, paths};
 use crate::code::Code;
 use crate::contract::CompiledRule;
 use crate::definition::Rule;
@@ -28,6 +28,7 @@ pub(super) fn fields_read(rules: &[CompiledRule]) -> Option<Vec<String>> {
 pub(super) fn compile_rules(
     rules: &[Rule],
     root: &Type,
+    origin: Origin,
     problems: &mut Vec<Problem>,
 ) -> Vec<CompiledRule> {
     let mut compiled = Vec::new();
@@ -60,7 +61,7 @@ pub(super) fn compile_rules(
                 "add require, forbid, check or unique",
             ));
         }
-        if let Some(rule) = compile_rule(rule, &place, root, problems) {
+        if let Some(rule) = compile_rule(rule, &place, root, origin, problems) {
             compiled.push(rule);
         }
     }
@@ -71,15 +72,25 @@ fn compile_rule(
     rule: &Rule,
     place: &str,
     root: &Type,
+    origin: Origin,
     problems: &mut Vec<Problem>,
 ) -> Option<CompiledRule> {
     let before = problems.len();
     let mut item = None;
     for (key, pattern) in [("each", &rule.each), ("unique", &rule.unique)] {
         let Some(pattern) = pattern else { continue };
-        let selected = paths::selected(pattern, root);
+        let selected = match origin {
+            Origin::Author => paths::selected(pattern, root),
+            Origin::Store => pattern.strip_prefix('/').and_then(|_| paths::type_at(pattern, root)),
+        };
+        let is_subject = |ty: &Type| {
+            origin == Origin::Store
+                || names_items(pattern)
+                // A rule about the object there.
+                || (key == "each" && may_be_object(ty))
+        };
         let subject = match &selected {
-            Some(ty) if names_items(pattern) => ty.clone(),
+            Some(ty) if is_subject(ty) => ty.clone(),
             // What else is wrong is said of the items that were probably meant.
             Some(ty) => ty.at(["*"]).unwrap_or(Type::Any),
             None => Type::Any,
@@ -88,7 +99,7 @@ fn compile_rule(
             item = Some(subject);
         }
         let (message, hint) = match selected {
-            Some(_) if names_items(pattern) => continue,
+            Some(ty) if is_subject(&ty) => continue,
             Some(ty) => (
                 format!("'{pattern}' names one value, not the items of a list or a map"),
                 one_value_hint(key, pattern, &ty, root),
@@ -119,9 +130,11 @@ fn compile_rule(
         ));
     }
     let subject = item.as_ref().unwrap_or(root);
-    if let Some(at) = &rule.at
-        && paths::type_at(at, subject).is_none()
-    {
+    let is_place = |at: &str| match origin {
+        Origin::Author => paths::type_at(at, subject).is_some(),
+        Origin::Store => subject.at(at.split('/').skip(1)).is_some(),
+    };
+    if let Some(at) = rule.at.as_ref().filter(|at| !is_place(at)) {
         problems.push(Problem::new(
             Code::BadRule,
             &format!("{place}.at"),
@@ -131,7 +144,9 @@ fn compile_rule(
     }
     for (key, fields) in [("require", &rule.require), ("forbid", &rule.forbid)] {
         for field in fields {
-            if let Some((message, hint)) = unknown_field(field, subject) {
+            if let Some((message, hint)) = unknown_field(field, subject)
+                && (origin == Origin::Author || subject.object().is_some())
+            {
                 problems.push(Problem::new(
                     Code::BadRule,
                     &format!("{place}.{key}"),
@@ -210,6 +225,11 @@ fn compile_rule(
 /// Whether a pattern names the items of a list or a map.
 fn names_items(pattern: &str) -> bool {
     pattern.split('/').any(|token| token == "*")
+}
+
+/// Whether a value can be an object with fields of its own.
+fn may_be_object(ty: &Type) -> bool {
+    ty.alternatives().iter().any(|one| matches!(one, Type::Any | Type::Object(_)))
 }
 
 /// What to write instead of a pattern that names one value.

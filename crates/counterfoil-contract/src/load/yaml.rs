@@ -4,7 +4,6 @@ mod plain_numbers;
 mod words;
 
 use super::{CONTRACT_KEYS, check_size, misspelt_key, syntax_error};
-use crate::compile::compile;
 use crate::contract::Contract;
 use crate::definition::Definition;
 use crate::problem::LoadError;
@@ -63,6 +62,6 @@ impl Contract {
     ///
     /// If the text is not YAML, not a definition, or does not compile.
     pub fn from_yaml(text: &str) -> Result<Self, LoadError> {
-        compile(Definition::from_yaml(text, "contract")?)
+        Self::compile(Definition::from_yaml(text, "contract")?)
     }
 }

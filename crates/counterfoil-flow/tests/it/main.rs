@@ -15,6 +15,7 @@ mod names;
 mod reopening;
 mod shapes;
 mod shipped;
+mod stored;
 mod templates;
 mod time_budget;
 mod unknown_fields;

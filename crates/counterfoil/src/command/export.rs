@@ -50,7 +50,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
             .contracts
             .values()
             .filter_map(|definition| {
-                let contract = Contract::compile(definition.clone()).ok()?;
+                let contract = Contract::compile_stored(definition.clone()).ok()?;
                 Some((contract.reference().to_owned(), contract))
             })
             .collect(),

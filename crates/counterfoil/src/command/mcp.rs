@@ -16,7 +16,7 @@ pub(crate) fn run(args: &McpArgs) -> Result<Exit> {
     let (tools, store, checks) = match &args.session {
         Some(path) => {
             let session = SessionFile::load(path)?;
-            let contract = Contract::compile(session.contract).with_context(|| {
+            let contract = Contract::compile_stored(session.contract).with_context(|| {
                 format!("cannot compile the contract of session {}", display_path(path))
             })?;
             let names = session.checks.iter().flat_map(|checks| checks.names.clone()).collect();

@@ -179,7 +179,7 @@ impl Replayer {
         if let Some(known) = self.recorded.get(&key) {
             return Ok((Some(known.clone()), Some("recorded")));
         }
-        let contract = Contract::compile(definition.clone()).map_err(|error| {
+        let contract = Contract::compile_stored(definition.clone()).map_err(|error| {
             format!("cannot compile the recorded contract {reference}: {error}")
         })?;
         let contract = Arc::new(contract);
