@@ -106,6 +106,8 @@ fn winding_down(run: &RunState, stopping: &Stopping) -> Vec<Command> {
     }
     let (outcome, reason) = match stopping {
         Stopping::Budget(what) => (Outcome::Budget, what.clone()),
+        // The same in runs of every version: the event that is recorded has the reason, and nothing
+        // is decided by it.
         Stopping::Cancel(by) if run.interrupted => {
             (Outcome::Cancelled, format!("interrupted, and then cancelled by {by}"))
         }

@@ -40,7 +40,8 @@ pub(crate) const FRESH_WORKSPACE: u32 = 3;
 /// continues without it, and in which an exhausted limit is applied first.
 pub(crate) const CONTINUES_WITHOUT_RESULT: u32 = 3;
 /// The first version in which the verdicts on a result stand until another result is verified, also
-/// if the attempt is lost or fails while it repairs the result.
+/// if the attempt is lost or fails while it repairs the result. It also tells a claim of the engine
+/// from that of a field with its name, and says how an item without a reason ended.
 pub(crate) const VERDICTS_STAND: u32 = 4;
 
 /// An event of a run. The form is `{"kind": {…}}`: with an internal tag, serde would buffer the

@@ -1,6 +1,6 @@
 //! A fan-out in progress: the order of its items, their status, and the result of all items.
 
-use crate::event::{Cause, PlannedItem};
+use crate::event::{Cause, PlannedItem, VERDICTS_STAND};
 use crate::problem::Problem;
 use crate::workflow::End;
 use serde::{Deserialize, Serialize};
@@ -197,9 +197,9 @@ impl FanOut {
 
     /// The result of all items, or the problem of the first item that is not done if that ends the
     /// state.
-    pub(crate) fn joined(&self) -> Result<Value, Problem> {
+    pub(crate) fn joined(&self, decide: u32) -> Result<Value, Problem> {
         if self.strict
-            && let Some(problem) = self.first_unsuccessful()
+            && let Some(problem) = self.first_unsuccessful(decide >= VERDICTS_STAND)
         {
             return Err(problem);
         }
@@ -230,8 +230,9 @@ impl FanOut {
         Ok(json!({"items": items, "done": done, "failed": failed, "total": total}))
     }
 
-    /// The problem of the first item that did not end as done.
-    fn first_unsuccessful(&self) -> Option<Problem> {
+    /// The problem of the first item that did not end as done. The reason is a part of the state, so
+    /// runs that began before have it as it was: `says_how` is false for them.
+    fn first_unsuccessful(&self, says_how: bool) -> Option<Problem> {
         let lost = self.items.iter().filter(|item| item.is_unsuccessful()).count();
         self.items.iter().find_map(|item| match &item.status {
             ItemStatus::Ended { outcome, cause, reason, conflict, .. } if *outcome != End::Done => {
@@ -239,8 +240,8 @@ impl FanOut {
                     if lost > 1 { format!(" (and {} more)", lost - 1) } else { String::new() };
                 // An end state need not give a reason.
                 let what = match (reason.trim(), outcome) {
-                    ("", End::Failed) => " failed".to_owned(),
-                    ("", outcome) => format!(": {}", outcome.name()),
+                    ("", End::Failed) if says_how => " failed".to_owned(),
+                    ("", outcome) if says_how => format!(": {}", outcome.name()),
                     _ => format!(": {reason}"),
                 };
                 let reason = format!("item '{}'{what}{others}", item.key);

@@ -297,7 +297,7 @@ impl RunState {
                 else {
                     return;
                 };
-                let phase = match (&fan.broken, fan.joined()) {
+                let phase = match (&fan.broken, fan.joined(self.decide)) {
                     (Some(reason), _) => Phase::Broken(reason.clone()),
                     (None, Ok(result)) => Phase::Resulted(result),
                     (None, Err(problem)) => Phase::Failed(problem),

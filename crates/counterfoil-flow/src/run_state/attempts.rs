@@ -68,10 +68,12 @@ impl RunState {
             AttemptOutcome::Claim => match &ended.tree {
                 Some(tree) => {
                     let blocking = ended.claims.iter().filter(|report| report.blocks());
-                    // A field may have the name of a claim of the engine.
+                    // A field may have the name of a claim of the engine. Runs that began before
+                    // count by the name alone: a snapshot of then may have counted so.
+                    let tells_own = self.decide >= VERDICTS_STAND;
                     let name = |report: &ClaimReport| {
                         let (name, is_own) = report.id();
-                        if is_own { format!("{name}!") } else { name.to_owned() }
+                        if is_own && tells_own { format!("{name}!") } else { name.to_owned() }
                     };
                     let names: Vec<String> = blocking.map(name).collect();
                     count_repeat(

@@ -93,11 +93,13 @@ workflows:
       make: { agent: make, go: over }
       over: { end: OUTCOME }
 "#;
-    for (outcome, ended, expected) in [
-        ("failed", Outcome::Failed, "item 'a' failed"),
-        ("blocked", Outcome::Blocked, "item 'a': blocked"),
+    for (decide, outcome, ended, expected) in [
+        (4, "failed", Outcome::Failed, "item 'a' failed"),
+        (4, "blocked", Outcome::Blocked, "item 'a': blocked"),
+        // A run that began before replays to the same state.
+        (3, "failed", Outcome::Failed, "item 'a': "),
     ] {
-        let mut play = Play::begin(&TEXT.replace("OUTCOME", outcome));
+        let mut play = Play::under(&TEXT.replace("OUTCOME", outcome), decide);
         play.accept("all/a/make#1");
         assert_eq!(play.ending(), (ended, expected));
     }

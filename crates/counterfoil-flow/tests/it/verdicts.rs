@@ -25,6 +25,15 @@ fn refuted() -> ClaimReport {
     report("files", Verdict::Refuted, ClaimPolicy::Require)
 }
 
+/// The engine's claim that no test was removed.
+fn tests(verdict: Verdict) -> ClaimReport {
+    ClaimReport {
+        field: String::new(),
+        kind: ClaimKind::TestsKept,
+        ..report("tests", verdict, ClaimPolicy::Require)
+    }
+}
+
 /// A run whose first attempt was asked to repair a result with a refuted claim.
 fn repairing(decide: u32) -> Play {
     let mut play = Play::under(ONE, decide);
@@ -68,12 +77,7 @@ fn an_attempt_that_is_lost_during_a_repair_withdraws_nothing() {
 #[test]
 fn claims_of_the_engine_are_added_at_the_end_of_an_attempt_without_a_result() {
     let mut play = repairing(4);
-    let tests = ClaimReport {
-        field: String::new(),
-        kind: ClaimKind::TestsKept,
-        ..report("tests", Verdict::Refuted, ClaimPolicy::Record)
-    };
-    play.ends("work#1", AttemptOutcome::Agent, vec![tests]);
+    play.ends("work#1", AttemptOutcome::Agent, vec![tests(Verdict::Refuted)]);
     assert!(is_told(&play), "{}", play.agent().prompt);
     play.ends("work#2", AttemptOutcome::Agent, Vec::new());
     assert_eq!(play.ending(), (Outcome::Failed, "refuted refuted"));
@@ -100,4 +104,16 @@ fn a_run_that_began_before_goes_on_by_the_rules_of_then() {
     play.ends("work#2", AttemptOutcome::Agent, Vec::new());
     play.ends("work#3", AttemptOutcome::Agent, Vec::new());
     assert_eq!(play.ending(), (Outcome::Failed, "none none"));
+}
+
+#[test]
+fn a_mismatch_is_counted_as_it_was_when_the_run_began() {
+    for (decide, counted) in [(3, "tests in tree"), (4, "tests! in tree")] {
+        let mut play = Play::under(&ONE.replace("agent: 1", "claim: 5"), decide);
+        play.ends("work#1", AttemptOutcome::Claim, vec![tests(Verdict::Refuted)]);
+        play.ends("work#2", AttemptOutcome::Claim, vec![tests(Verdict::Refuted)]);
+        let streaks: Vec<_> = play.run.frames[""].requests.values().collect();
+        assert_eq!(streaks.len(), 1, "{streaks:?}");
+        assert_eq!((streaks[0].what.as_str(), streaks[0].times), (counted, 2));
+    }
 }
