@@ -551,6 +551,7 @@ impl RunState {
         frame.interrupted = 0;
         (frame.interruption, frame.conversation) = (None, None);
         frame.claims.clear();
+        frame.end_claims.clear();
         frame.rejected.clear();
         frame.step_changed = None;
         (frame.planned_checks, frame.checks) = (None, None);

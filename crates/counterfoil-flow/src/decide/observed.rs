@@ -13,7 +13,8 @@ const MAX_NAMED: usize = 20;
 /// The section of a prompt with the claims that were refuted: those of the last result of the same
 /// step, and those of earlier steps that were not done again since. Empty if there are none.
 pub(super) fn section(run: &RunState, frame: &Frame) -> String {
-    let refuted = frame.claims.iter().filter(|(_, one)| one.verdict == Verdict::Refuted);
+    let verdicts = frame.verdicts().into_iter();
+    let refuted = verdicts.filter(|(_, one)| one.verdict == Verdict::Refuted);
     let mut lines: Vec<String> = refuted
         .map(|(claim, one)| line("an earlier attempt at this step", claim, &one.reason))
         .collect();

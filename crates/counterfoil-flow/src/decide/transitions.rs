@@ -95,8 +95,9 @@ pub(super) fn on_failure(
 fn claims_value<'s>(frame: &Frame, state: &'s State) -> Option<(Value, &'s Type)> {
     let ty = state.claims.as_ref()?;
     let names = ty.object().into_iter().flat_map(|object| object.fields.keys());
+    let verdicts = frame.verdicts();
     let claims = names.map(|name| {
-        let (verdict, reason) = match frame.claims.get(name) {
+        let (verdict, reason) = match verdicts.get(name.as_str()) {
             Some(claim) => (claim.verdict.name(), claim.reason.as_str()),
             None => (NO_CLAIM, ""),
         };

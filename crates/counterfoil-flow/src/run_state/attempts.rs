@@ -16,7 +16,7 @@ impl RunState {
         }
         let frame = self.attempts.get(attempt).and_then(|frame| self.frames.get_mut(frame));
         if let Some(frame) = frame {
-            frame.claims = ClaimVerdict::from_reports(claims);
+            frame.result_verified(claims);
         }
     }
 
@@ -35,10 +35,12 @@ impl RunState {
         if ended.tree.is_some() {
             frame.tree.clone_from(&ended.tree);
         }
-        if self.decide >= VERDICTS_STAND && !ended.verifies_result() {
-            ClaimVerdict::add_reports(&mut frame.claims, &ended.claims);
-        } else {
+        if self.decide < VERDICTS_STAND {
             frame.claims = ClaimVerdict::from_reports(&ended.claims);
+        } else if ended.verifies_result() {
+            frame.result_verified(&ended.claims);
+        } else {
+            frame.ended_without_result(&ended.claims, ended.changed.is_some());
         }
         frame.rejected.clone_from(&ended.rejected);
         let phase = match (ended.outcome, ended.outcome.failure()) {

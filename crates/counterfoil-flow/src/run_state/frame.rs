@@ -1,7 +1,7 @@
 //! Frames: machines in progress, with their state, variables and phase.
 
 use super::workspace::Workspace;
-use crate::event::{CheckReport, PlannedChecks, RejectedPart, Usage};
+use crate::event::{CheckReport, PlannedChecks, RejectedPart, Usage, is_verified_at_end};
 use crate::fan_out::FanOut;
 use crate::problem::Problem;
 use crate::workflow::FailureKind;
@@ -44,10 +44,14 @@ pub struct Frame {
     pub requests: BTreeMap<String, Streak>,
     /// The hash of the work tree after the last attempt.
     pub tree: Option<String>,
-    /// The verdicts on the claims of the last result of this visit, by claim. An attempt without a
-    /// result adds claims of the engine that do not hold.
+    /// The verdicts on the claims of the last result of this visit, by claim; before decision rules
+    /// 4, those of the last attempt.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub claims: BTreeMap<String, ClaimVerdict>,
+    /// The verdicts on the engine's claims about every end of an attempt: those of the last result
+    /// of this visit, as far as they were not observed again since, at the end of another attempt.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub end_claims: BTreeMap<String, ClaimVerdict>,
     /// The items that the last attempt in this state gave and that were rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected: Vec<RejectedPart>,
@@ -140,15 +144,21 @@ const MAX_REASON: usize = 2000;
 
 impl ClaimVerdict {
     /// The verdicts of reports by claim; of two reports on one claim, the worse one.
-    pub(crate) fn from_reports(reports: &[ClaimReport]) -> BTreeMap<String, Self> {
+    pub(crate) fn from_reports<'r>(
+        reports: impl IntoIterator<Item = &'r ClaimReport>,
+    ) -> BTreeMap<String, Self> {
         let mut verdicts = BTreeMap::new();
         Self::add_reports(&mut verdicts, reports);
         verdicts
     }
 
     /// Adds the verdicts of reports; of two on one claim, the worse one stays.
-    pub(crate) fn add_reports(verdicts: &mut BTreeMap<String, Self>, reports: &[ClaimReport]) {
-        for report in reports.iter().filter(|report| report.policy != ClaimPolicy::Ignore) {
+    fn add_reports<'r>(
+        verdicts: &mut BTreeMap<String, Self>,
+        reports: impl IntoIterator<Item = &'r ClaimReport>,
+    ) {
+        let reports = reports.into_iter();
+        for report in reports.filter(|report| report.policy != ClaimPolicy::Ignore) {
             let known = verdicts.get(&report.claim).map(|known| severity(known.verdict));
             if known.is_none_or(|known| severity(report.verdict) > known) {
                 let reason = report.reason.chars().take(MAX_REASON).collect();
@@ -168,10 +178,48 @@ fn severity(verdict: Verdict) -> u8 {
 }
 
 impl Frame {
+    /// The verdicts of this visit of the current state, by claim. A field may have the name of a claim
+    /// of the engine: the worse verdict counts.
+    pub fn verdicts(&self) -> BTreeMap<&str, &ClaimVerdict> {
+        let mut verdicts: BTreeMap<&str, &ClaimVerdict> = BTreeMap::new();
+        for (claim, one) in self.claims.iter().chain(&self.end_claims) {
+            let known = verdicts.entry(claim).or_insert(one);
+            if severity(one.verdict) > severity(known.verdict) {
+                *known = one;
+            }
+        }
+        verdicts
+    }
+
     /// The refuted claims of this visit of the current state, with the reasons.
     pub(super) fn refuted(&self) -> BTreeMap<String, String> {
-        let refuted = self.claims.iter().filter(|(_, one)| one.verdict == Verdict::Refuted);
-        refuted.map(|(claim, one)| (claim.clone(), one.reason.clone())).collect()
+        let verdicts = self.verdicts().into_iter();
+        let refuted = verdicts.filter(|(_, one)| one.verdict == Verdict::Refuted);
+        refuted.map(|(claim, one)| (claim.to_owned(), one.reason.clone())).collect()
+    }
+
+    /// Takes the verdicts on a result.
+    pub(super) fn result_verified(&mut self, reports: &[ClaimReport]) {
+        let (at_end, of_result): (Vec<_>, Vec<_>) =
+            reports.iter().partition(|report| is_verified_at_end(report));
+        self.claims = ClaimVerdict::from_reports(of_result);
+        self.end_claims = ClaimVerdict::from_reports(at_end);
+    }
+
+    /// Takes what the engine found at the end of an attempt without a result. It reports only what it
+    /// does not confirm, so what was refuted before and is not reported again has been corrected, if
+    /// the end `is_observed`.
+    pub(super) fn ended_without_result(&mut self, reports: &[ClaimReport], is_observed: bool) {
+        if is_observed {
+            let is_unknown = |claim: &str| {
+                reports
+                    .iter()
+                    .any(|report| report.claim == claim && report.verdict == Verdict::Unverifiable)
+            };
+            self.end_claims
+                .retain(|claim, one| one.verdict == Verdict::Verified || is_unknown(claim));
+        }
+        ClaimVerdict::add_reports(&mut self.end_claims, reports);
     }
 
     /// A machine in its first state.
@@ -197,6 +245,7 @@ impl Frame {
             requests: BTreeMap::new(),
             tree: None,
             claims: BTreeMap::new(),
+            end_claims: BTreeMap::new(),
             rejected: Vec::new(),
             planned_checks: None,
             checks: None,

@@ -3,7 +3,9 @@
 
 use crate::workspaces::play::{Play, report};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Verdict};
-use counterfoil_flow::{AttemptOutcome, Event, Outcome, Reply, Resumed, Usage};
+use counterfoil_flow::{
+    AttemptOutcome, ChangedFiles, Ended, Event, Outcome, Reply, Resumed, Usage,
+};
 
 /// One step; the reason of the run has the verdicts that its transition read.
 const ONE: &str = r#"
@@ -32,6 +34,13 @@ fn tests(verdict: Verdict) -> ClaimReport {
         kind: ClaimKind::TestsKept,
         ..report("tests", verdict, ClaimPolicy::Require)
     }
+}
+
+/// An attempt fails, and the engine observes what it left.
+fn crashes(play: &mut Play, attempt: &str, claims: Vec<ClaimReport>) {
+    let changed = Some(ChangedFiles::default());
+    let ended = Ended { claims, changed, ..Ended::new(attempt, AttemptOutcome::Agent) };
+    play.tell([Event::AttemptEnded(Box::new(ended))]);
 }
 
 /// A run whose first attempt was asked to repair a result with a refuted claim.
@@ -104,6 +113,52 @@ fn a_run_that_began_before_goes_on_by_the_rules_of_then() {
     play.ends("work#2", AttemptOutcome::Agent, Vec::new());
     play.ends("work#3", AttemptOutcome::Agent, Vec::new());
     assert_eq!(play.ending(), (Outcome::Failed, "none none"));
+}
+
+#[test]
+fn what_an_attempt_puts_right_is_not_told_to_the_next_one() {
+    let told = "an earlier attempt at this step, `tests`: tests differs";
+    let mut play = Play::under(&ONE.replace("agent: 1", "agent: 4"), 4);
+    crashes(&mut play, "work#1", vec![tests(Verdict::Refuted)]);
+    assert!(play.agent().prompt.contains(told), "{}", play.agent().prompt);
+    // Nobody knows whether it is put right.
+    crashes(&mut play, "work#2", vec![tests(Verdict::Unverifiable)]);
+    assert!(play.agent().prompt.contains(told), "{}", play.agent().prompt);
+    play.ends("work#3", AttemptOutcome::Agent, Vec::new());
+    assert!(play.agent().prompt.contains(told), "{}", play.agent().prompt);
+    crashes(&mut play, "work#4", Vec::new());
+    assert!(!play.agent().prompt.contains(told), "{}", play.agent().prompt);
+    crashes(&mut play, "work#5", Vec::new());
+    assert_eq!(play.ending(), (Outcome::Failed, "none none"));
+}
+
+#[test]
+fn what_a_failed_repair_puts_right_stands_no_longer_and_the_rest_does() {
+    let mut play = Play::under(ONE, 4);
+    play.tell([Event::RepairAsked {
+        attempt: "work#1".to_owned(),
+        reply: Reply::default(),
+        usage: Usage::default(),
+        claims: vec![refuted(), tests(Verdict::Refuted)],
+    }]);
+    crashes(&mut play, "work#1", Vec::new());
+    assert!(is_told(&play), "{}", play.agent().prompt);
+    crashes(&mut play, "work#2", Vec::new());
+    assert_eq!(play.ending(), (Outcome::Failed, "refuted none"));
+}
+
+#[test]
+fn what_is_verified_on_a_result_stands_after_a_failed_repair() {
+    let mut play = Play::under(ONE, 4);
+    play.tell([Event::RepairAsked {
+        attempt: "work#1".to_owned(),
+        reply: Reply::default(),
+        usage: Usage::default(),
+        claims: vec![refuted(), tests(Verdict::Verified)],
+    }]);
+    crashes(&mut play, "work#1", Vec::new());
+    crashes(&mut play, "work#2", Vec::new());
+    assert_eq!(play.ending(), (Outcome::Failed, "refuted verified"));
 }
 
 #[test]

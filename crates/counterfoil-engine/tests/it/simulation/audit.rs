@@ -358,7 +358,7 @@ impl<'w> Audit<'w> {
         let Some(frame) = frame.and_then(|frame| self.run_state.frames.get(frame)) else {
             return Ok(());
         };
-        let known: BTreeSet<String> = frame.claims.keys().cloned().collect();
+        let known: BTreeSet<String> = frame.verdicts().into_keys().map(str::to_owned).collect();
         let is_kept = match (&told, self.repaired.get(attempt)) {
             (Some(told), _) => known == *told,
             (None, Some(repaired)) => known.is_superset(repaired),
