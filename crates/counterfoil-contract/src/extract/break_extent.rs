@@ -1,6 +1,8 @@
 //! How far something that is not JSON can still be read: the keys of an object without double
 //! quotes, and the placeholders of a template.
 
+use super::closing_quote::Quote;
+
 /// Bytes after a break that are read.
 pub(super) const MAX_LOOK_AHEAD: usize = 256;
 
@@ -146,6 +148,38 @@ pub(super) fn odd_key_extent(window: &[u8], eof: bool) -> OddKey {
     }
 }
 
+/// Whether an item of a list begins with a quote of another kind than JSON's.
+pub(super) enum OddItem {
+    /// The length of the quote, 0 if there is none or if the list is the text of a Markdown link, and
+    /// how much was read to know it.
+    Known { quote: usize, seen: usize },
+    /// The window ended first.
+    Unknown,
+}
+
+/// Reads an item that begins with a byte of such a quote. No bracket is read over, so a text with many
+/// of them is read once.
+pub(super) fn odd_item_extent(window: &[u8], eof: bool) -> OddItem {
+    let whole = eof || window.len() >= MAX_LOOK_AHEAD;
+    let window = &window[..window.len().min(MAX_LOOK_AHEAD)];
+    if !whole && window.len() < 3 {
+        return OddItem::Unknown;
+    }
+    let Some((_, quote)) = Quote::opening(window) else {
+        return OddItem::Known { quote: 0, seen: window.len().min(3) };
+    };
+    let content = &window[quote..];
+    let Some(found) = memchr::memchr3(b'\n', b'[', b']', content) else {
+        return if whole { OddItem::Known { quote, seen: window.len() } } else { OddItem::Unknown };
+    };
+    let is_link = match (content[found], content.get(found + 1)) {
+        (b']', None) if !whole => return OddItem::Unknown,
+        (b']', next) => next == Some(&b'('),
+        _ => false,
+    };
+    OddItem::Known { quote: if is_link { 0 } else { quote }, seen: quote + found + 1 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +199,30 @@ mod tests {
         assert_eq!(keys("see above}"), None);
         assert_eq!(keys("not a key: 1}"), None);
         assert!(matches!(odd_key_extent(b"half", false), OddKey::Unknown));
+    }
+
+    #[test]
+    fn items_without_double_quotes() {
+        let quote = |text: &str, eof| match odd_item_extent(text.as_bytes(), eof) {
+            OddItem::Known { quote, .. } => Some(quote),
+            OddItem::Unknown => None,
+        };
+        for (text, length) in [
+            ("'a', 'b']", 1),
+            ("'a", 1),
+            ("“a”] (b)", 3),
+            ("‘a\n](b)", 3),
+            ("“a”](b)", 0),
+            ("✓] done", 0),
+            ("… and more]", 0),
+        ] {
+            assert_eq!(quote(text, true), Some(length), "{text}");
+        }
+        for text in ["'", "'a", "'abc]"] {
+            assert_eq!(quote(text, false), None, "{text}");
+        }
+        assert!(matches!(odd_item_extent(&"✓".as_bytes()[..2], false), OddItem::Unknown));
+        assert_eq!(quote(&format!("'{}", "a".repeat(MAX_LOOK_AHEAD)), false), Some(1));
     }
 
     #[test]

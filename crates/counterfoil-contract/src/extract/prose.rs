@@ -76,6 +76,23 @@ pub(crate) fn is_member_position(bytes: &[u8], base: usize, at: usize) -> bool {
     }
 }
 
+/// Whether a bracket after these bytes selects a part of something, as in `environ['HOME']`.
+pub(crate) fn is_selecting(before: &[u8]) -> bool {
+    let head = &before[before.len().saturating_sub(LOOK_BACK)..];
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b')' | b']');
+    // A colour code ends with a letter.
+    head.last().is_some_and(is_part) && !ends_in_colour_code(head)
+}
+
+fn ends_in_colour_code(head: &[u8]) -> bool {
+    let Some(escape) = memchr::memrchr(0x1b, head) else { return false };
+    let code = head[escape + 1..].strip_prefix(b"[").and_then(|code| code.split_last());
+    code.is_some_and(|(last, numbers)| {
+        last.is_ascii_alphabetic()
+            && numbers.iter().all(|byte| byte.is_ascii_digit() || *byte == b';')
+    })
+}
+
 /// Scans only for the bounds of thinking sections, for framings without brackets. Resumable.
 #[derive(Debug, Default)]
 pub(crate) struct ThinkScan {

@@ -14,7 +14,10 @@
 //! It is resumable: `feed` may be called with a longer (or moved) window and continues where it
 //! stopped.
 
-use super::break_extent::{MAX_LOOK_AHEAD, OddKey, Placeholders, is_odd_key_start, odd_key_extent};
+use super::break_extent::{
+    MAX_LOOK_AHEAD, OddItem, OddKey, Placeholders, is_odd_key_start, odd_item_extent,
+    odd_key_extent,
+};
 use super::prose::{self, ProseEvent};
 
 /// A value that may be the result.
@@ -148,6 +151,10 @@ pub(crate) struct StrictScan {
     after_break: bool,
     /// The current root stands where a member of the value that broke would.
     root_nested: bool,
+    /// The bracket of the current root selects a part of something.
+    root_selects: bool,
+    /// The end of the last value that closed and does not select.
+    closed_at: usize,
     /// Whether a bracket began something that is not JSON.
     pub(crate) has_failed: bool,
     /// The bracket at this offset is reported as a candidate even if it breaks at once.
@@ -178,6 +185,8 @@ impl StrictScan {
             events: Vec::new(),
             after_break: false,
             root_nested: false,
+            root_selects: false,
+            closed_at: 0,
             has_failed: false,
             expected_start: None,
             counts_items: false,
@@ -246,6 +255,8 @@ impl StrictScan {
                         }
                         self.root_nested =
                             self.after_break && prose::is_member_position(bytes, base, at);
+                        self.root_selects =
+                            at != self.closed_at && prose::is_selecting(&bytes[..at - base]);
                         self.quote_depth = None;
                         self.quote_left = None;
                         self.quoted = false;
@@ -307,6 +318,15 @@ impl StrictScan {
                 }
                 continue;
             }
+            if matches!(byte, b'\'' | 0xe2)
+                && self.counts_items
+                && matches!(self.state, State::Value | State::ValueOrClose)
+            {
+                if !self.odd_item(&bytes[self.pos - base..], eof) {
+                    return true;
+                }
+                continue;
+            }
             if byte == b'>' && self.quote_left.is_some() && self.quote_depth.is_none() {
                 let root = self.stack.first().map_or(self.pos, |root| root.start);
                 self.quote_depth = Some(prose::quote_depth(bytes, base, root - base));
@@ -336,6 +356,26 @@ impl StrictScan {
                 let shape = Shape::Broken { bare_key, cut_off };
                 self.fail_with(shape, at + end, at + value);
             }
+        }
+        true
+    }
+
+    /// A list whose next item is in other quotes is not JSON. If that is its first item, the list is
+    /// reported up to the quote. False if the window ended first.
+    fn odd_item(&mut self, window: &[u8], eof: bool) -> bool {
+        let at = self.pos;
+        let item = odd_item_extent(window, eof);
+        let OddItem::Known { quote, seen } = item else { return false };
+        self.examined += seen as u64;
+        let was_real = self.looks_real();
+        if quote > 0 {
+            self.note_list();
+        }
+        if was_real || !self.looks_real() {
+            self.fail(at);
+        } else {
+            let cut_off = eof && quote == window.len();
+            self.fail_with(Shape::Broken { bare_key: false, cut_off }, at + quote, at);
         }
         true
     }
@@ -426,7 +466,6 @@ impl StrictScan {
     /// must end.
     fn note_item(&mut self, next: Option<u8>) {
         let has_item = match (self.state, next) {
-            (State::Value | State::ValueOrClose, Some(b'\'' | 0xe2)) => true,
             (State::After, Some(b'"' | b'{' | b'}' | b'[' | b'0'..=b'9') | None) => true,
             (State::After, _) => self.line_ended,
             _ => false,
@@ -439,6 +478,7 @@ impl StrictScan {
     /// Notes that the innermost list has an item, if that counts.
     fn note_list(&mut self) {
         if self.counts_items
+            && !self.root_selects
             && let Some(frame) = self.stack.last_mut().filter(|frame| !frame.object)
         {
             frame.looks_real = true;
@@ -567,6 +607,9 @@ impl StrictScan {
             self.state = State::After;
         } else {
             self.events.push(ScanEvent::Value(candidate));
+            if !self.root_selects {
+                self.closed_at = self.pos;
+            }
             self.after_break &= self.root_nested;
             self.state = State::Prose;
         }

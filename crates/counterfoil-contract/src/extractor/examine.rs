@@ -8,6 +8,7 @@ use crate::attempt::Likeness;
 use crate::capped::Capped;
 use crate::edit;
 use crate::expr::Type;
+use crate::extract::closing_quote::Quote;
 use crate::policy::Framing;
 use crate::report::{Stage, repairs};
 use crate::source::Source;
@@ -172,12 +173,15 @@ impl Extractor<'_> {
         let Some(items) = self.contract.ty().items().filter(|_| text.starts_with('[')) else {
             return true;
         };
-        let Some(first) = text[1..].trim_start().bytes().next() else { return true };
+        let item = text[1..].trim_start().as_bytes();
+        let Some(first) = item.first().copied() else { return true };
         first == b']'
             || items.alternatives().is_empty()
             || items.alternatives().iter().any(|ty| match ty {
-                Type::String(_) => matches!(first, b'"' | b'\'' | 0xe2),
-                Type::Int | Type::Double => matches!(first, b'-' | b'0'..=b'9'),
+                Type::String(_) => Quote::opening(item).is_some(),
+                Type::Int | Type::Double => {
+                    matches!(first, b'-' | b'0'..=b'9') && !is_no_number(item)
+                }
                 Type::Bool => matches!(first, b't' | b'f' | b'T' | b'F'),
                 Type::Object(_) | Type::Map(_) => first == b'{',
                 Type::List(_) => first == b'[',
@@ -221,6 +225,16 @@ pub(super) fn opener(ty: &Type) -> Option<u8> {
 pub(super) fn has_scalar_items(ty: &Type) -> bool {
     let Some(items) = ty.items().filter(|_| opener(ty) == Some(b'[')) else { return false };
     opener(items) != Some(b'{')
+}
+
+/// Whether a text that begins with a digit or a minus begins with a date, a range or a version, such as
+/// `2026-01-02`, `3-7` or `1.2.3`: common in prose, and no mistake in a number.
+fn is_no_number(text: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    let end = text.iter().position(|byte| !is_part(byte)).unwrap_or(text.len());
+    let token = &text[..end];
+    token.windows(2).any(|pair| pair[0].is_ascii_digit() && pair[1] == b'-')
+        || token.iter().filter(|byte| **byte == b'.').count() > 1
 }
 
 /// A text without the blanks and quote markers before it.

@@ -39,10 +39,14 @@ fn a_markdown_quote_may_be_inside() {
 
 proptest! {
     #[test]
-    fn any_chunking_gives_the_same(text in r#"[\[\]{}",:<>/a-c1\\ \n]{0,60}"#, cut in 1usize..7) {
-        let mut whole = StrictScan::new(0);
+    fn any_chunking_gives_the_same(
+        text in r#"[\[\]{}",:<>/a-c1\\ \n'(“✓]{0,60}"#,
+        cut in 1usize..7,
+        counts in any::<bool>(),
+    ) {
+        let mut whole = StrictScan::new(0).counts_items(counts);
         whole.feed(text.as_bytes(), 0, true, &|_| false);
-        let mut parts = StrictScan::new(0);
+        let mut parts = StrictScan::new(0).counts_items(counts);
         let mut at = 0;
         while at < text.len() {
             at = (at + cut).min(text.len());
