@@ -309,6 +309,7 @@ impl<'c> Extractor<'c> {
                 };
                 let mut found = Candidate::new(value.start, value.end, how);
                 found.nested = value.nested;
+                found.follows_json = value.follows_json;
                 found.unrelated = unrelated;
                 found.cut_off = cut_off;
                 self.offer_scanned(found, bare_key, source);

@@ -22,6 +22,18 @@ pub(crate) enum Refusal {
     TooMany { at: usize },
 }
 
+impl Refusal {
+    /// Whether the value may have been given up before an offset, at the end of a text or of a line,
+    /// so that what follows has nothing to do with it.
+    pub(crate) fn may_end_before(&self, offset: usize) -> bool {
+        match self {
+            Self::Truncated { .. } => true,
+            Self::Ambiguous(found) => found.cut_at.is_some_and(|end| end < offset),
+            Self::TooMany { .. } => false,
+        }
+    }
+}
+
 /// A place that can be read in two ways. Offsets are those of the whole text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ambiguity {
@@ -29,6 +41,9 @@ pub(crate) struct Ambiguity {
     pub(crate) end: usize,
     pub(crate) readings: [String; 2],
     pub(crate) hint: &'static str,
+    /// Where the first line of the string in question ends, if nothing closes that string: the text
+    /// may have been cut off there.
+    pub(crate) cut_at: Option<usize>,
 }
 
 /// What is in doubt.
@@ -148,7 +163,7 @@ impl Doubt {
                 "close every bracket once, and write no comma before it",
             ),
         };
-        Ambiguity { start: base + self.start, end: base + self.end, readings, hint }
+        Ambiguity { start: base + self.start, end: base + self.end, readings, hint, cut_at: None }
     }
 }
 

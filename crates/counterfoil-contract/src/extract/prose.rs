@@ -66,12 +66,19 @@ pub(crate) fn is_member_position(bytes: &[u8], base: usize, at: usize) -> bool {
     let head = &bytes[(at - base).saturating_sub(LOOK_BACK)..at - base];
     let text = head.trim_ascii_end();
     let blanks = &head[text.len()..];
-    match text.last() {
-        Some(b',' | b'[' | b'{') => true,
-        Some(b':') => {
-            let key = text[..text.len() - 1].trim_ascii_end();
-            !blanks.contains(&b'\n') || matches!(key.last(), Some(b'"' | b'\''))
-        }
+    (text.last() == Some(&b':') && !blanks.contains(&b'\n')) || ends_in_json(text)
+}
+
+/// Whether a comma, an opening bracket or a quoted key stands before the bracket at `at`.
+pub(crate) fn follows_json(bytes: &[u8], base: usize, at: usize) -> bool {
+    let head = &bytes[(at - base).saturating_sub(LOOK_BACK)..at - base];
+    ends_in_json(head.trim_ascii_end())
+}
+
+fn ends_in_json(text: &[u8]) -> bool {
+    match text.split_last() {
+        Some((b',' | b'[' | b'{', _)) => true,
+        Some((b':', key)) => matches!(key.trim_ascii_end().last(), Some(b'"' | b'\'')),
         _ => false,
     }
 }

@@ -10,7 +10,7 @@ mod scalars;
 mod words;
 
 use super::closing_quote::{Closers, NeedMoreText, Quote, Window};
-use super::doubt::{self, Doubt, DoubtKind, Refusal};
+use super::doubt::{self, Ambiguity, Doubt, DoubtKind, Refusal};
 use super::fence_lines::FenceLines;
 use super::prose;
 use super::string_edits::{Text, text_edits};
@@ -122,6 +122,8 @@ pub(crate) struct Repairer<'w> {
     doubt: Option<Doubt>,
     /// How many stretches of blanks were passed over when it was noted.
     skipped_before_doubt: usize,
+    /// Where the first line of a string ends that nothing closes.
+    cut_at: Option<usize>,
     /// There are more edits than the limit.
     too_many: bool,
     /// Whether what is open at the end of the text is closed.
@@ -158,6 +160,7 @@ impl<'w> Repairer<'w> {
             last_bare: None,
             doubt: None,
             skipped_before_doubt: 0,
+            cut_at: None,
             too_many: false,
             accept_truncated: false,
             counts_items: false,
@@ -230,7 +233,8 @@ impl<'w> Repairer<'w> {
         if !eof && doubt.end >= bytes.len() {
             return Attempt::More;
         }
-        let refusal = Refusal::Ambiguous(doubt.ambiguity(bytes, base));
+        let cut_at = self.cut_at.map(|at| base + at);
+        let refusal = Refusal::Ambiguous(Ambiguity { cut_at, ..doubt.ambiguity(bytes, base) });
         Attempt::Refused { end, edits, refusal }
     }
 

@@ -28,6 +28,8 @@ pub(crate) struct ScannedValue {
     pub(crate) shape: Shape,
     /// Whether it is, or seems to be, inside of a value that broke.
     pub(crate) nested: bool,
+    /// Whether JSON stands right before it.
+    pub(crate) follows_json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +153,8 @@ pub(crate) struct StrictScan {
     after_break: bool,
     /// The current root stands where a member of the value that broke would.
     root_nested: bool,
+    /// JSON stands right before the current root.
+    root_follows: bool,
     /// The bracket of the current root selects a part of something.
     root_selects: bool,
     /// The end of the last value that closed and does not select.
@@ -185,6 +189,7 @@ impl StrictScan {
             events: Vec::new(),
             after_break: false,
             root_nested: false,
+            root_follows: false,
             root_selects: false,
             closed_at: 0,
             has_failed: false,
@@ -255,6 +260,7 @@ impl StrictScan {
                         }
                         self.root_nested =
                             self.after_break && prose::is_member_position(bytes, base, at);
+                        self.root_follows = prose::follows_json(bytes, base, at);
                         self.root_selects =
                             at != self.closed_at && prose::is_selecting(&bytes[..at - base]);
                         self.quote_depth = None;
@@ -595,6 +601,7 @@ impl StrictScan {
             end: self.pos,
             shape: Shape::Closed { height, quoted: self.quoted, wanted },
             nested: self.stack.is_empty() && self.root_nested,
+            follows_json: self.root_follows,
         };
         if let Some(parent) = self.stack.last_mut() {
             parent.inner = parent.inner.max(height);
@@ -648,6 +655,7 @@ impl StrictScan {
                 end,
                 shape,
                 nested: self.root_nested,
+                follows_json: self.root_follows,
             }));
             self.events.extend(
                 self.pending

@@ -34,6 +34,11 @@ impl CandidateSource {
     pub(crate) fn is_refused_as_cut_off(&self) -> bool {
         matches!(self, Self::Refused(refusal) if matches!(**refusal, Refusal::Truncated { .. }))
     }
+
+    /// Whether it may have been given up before an offset, although nothing closes it.
+    pub(crate) fn may_end_before(&self, offset: usize) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.may_end_before(offset))
+    }
 }
 
 /// A part of the text that may be the result.
@@ -44,6 +49,8 @@ pub(crate) struct Candidate {
     pub(crate) how: CandidateSource,
     /// It is inside of a value that broke.
     pub(crate) nested: bool,
+    /// JSON stands right before it.
+    pub(crate) follows_json: bool,
     /// It is known to have no key that names a field of the contract.
     pub(crate) unrelated: bool,
     /// The text ends in it, so that nobody knows what it would have become.
@@ -74,6 +81,7 @@ impl Candidate {
             end,
             how,
             nested: false,
+            follows_json: false,
             unrelated: false,
             cut_off,
             plausible: true,

@@ -6,7 +6,6 @@ use super::track::{Examined, Track};
 use super::{Extractor, MAIN, SECOND, cut_key};
 use crate::policy::Framing;
 use crate::source::{Source, Span};
-use std::sync::Arc;
 
 /// The last attempt of a text.
 pub(super) enum LastAttempt {
@@ -30,10 +29,12 @@ impl Extractor<'_> {
             Some((last.found.start, LastAttempt::Eligible(track)))
         });
         // What is cut off may reach over an attempt that has nothing to do with it.
-        let whole = |last: &&Arc<Examined>| !last.found.how.is_refused_as_cut_off();
         let lasts = || self.tracks.iter().filter_map(|track| track.state.last.as_ref());
         let is_part = |start| {
-            lasts().filter(whole).any(|last| (last.found.start..last.found.end).contains(&start))
+            lasts().any(|last| {
+                (last.found.start..last.found.end).contains(&start)
+                    && !last.found.how.may_end_before(start)
+            })
         };
         let outside = self.outside.last(is_part).map(|one| (one.start, LastAttempt::Outside(one)));
         let thinking = self
@@ -81,8 +82,12 @@ impl Extractor<'_> {
         } else if main.found.start == second.found.start {
             !main.is_valid()
         } else {
-            // What is cut off may reach over a result that has nothing to do with it.
-            second.found.start < main.found.start && !second.found.how.is_refused_as_cut_off()
+            // What is cut off may reach over a result that has nothing to do with it. Where a quote
+            // is left out instead, JSON stands before what seems to be the result.
+            let (how, is_part) = (&second.found.how, main.found.nested || main.found.follows_json);
+            let is_apart =
+                how.may_end_before(main.found.start) && (how.is_refused_as_cut_off() || !is_part);
+            second.found.start < main.found.start && !is_apart
         };
         Some(if is_second { SECOND } else { MAIN })
     }

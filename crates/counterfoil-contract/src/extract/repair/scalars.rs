@@ -154,6 +154,9 @@ impl Repairer<'_> {
             }
             let Some(inner) = self.inner_end(from, end, quote) else { return Err(Stop::Cut(end)) };
             self.doubt(DoubtKind::Quote, at, inner, end);
+            let line = memchr::memchr(b'\n', &self.window.bytes[from..end]);
+            self.examined += line.unwrap_or(end - from) as u64;
+            self.cut_at = line.map(|length| from + length);
             return Err(Stop::Doubt(end));
         }
         let mut end = cut.unwrap_or(self.window.bytes.len());
