@@ -4,6 +4,7 @@ mod read;
 mod resume;
 mod undo;
 mod view;
+mod workflows;
 
 use crate::artifacts::{self, PendingArtifacts};
 use crate::clock::{Clock, wall};
@@ -33,6 +34,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
+use workflows::Workflows;
 
 pub use view::RunView;
 
@@ -102,6 +104,13 @@ const IN_REPOSITORY: &str = ".counterfoil";
 #[derive(Clone, Debug)]
 pub struct Engine {
     journal: Journal,
+    workflows: Workflows,
+}
+
+impl From<Journal> for Engine {
+    fn from(journal: Journal) -> Self {
+        Self { journal, workflows: Workflows::default() }
+    }
 }
 
 fn settings(keys: Option<&Path>) -> journal::Settings {
@@ -119,7 +128,7 @@ impl Engine {
     ///
     /// The folder or the journal in it cannot be used.
     pub fn open(state: &Path, keys: Option<&Path>) -> Result<Self, Error> {
-        Ok(Self { journal: Journal::open_with(state, settings(keys))? })
+        Ok(Journal::open_with(state, settings(keys))?.into())
     }
 
     /// Opens a state folder for reading only.
@@ -128,7 +137,7 @@ impl Engine {
     ///
     /// There is no journal in the folder, or it cannot be read.
     pub fn open_to_read(state: &Path, keys: Option<&Path>) -> Result<Self, Error> {
-        Ok(Self { journal: Journal::open_to_read_with(state, &settings(keys))? })
+        Ok(Journal::open_to_read_with(state, &settings(keys))?.into())
     }
 
     /// The journal of the state folder.
@@ -190,6 +199,7 @@ impl Engine {
         };
         let lease = self.journal.create(new, batch(&[(started.clone(), at)], &run_state)?)?;
         let workflow = Arc::new(workflow);
+        self.workflows.keep(&run_state.bundle, &workflow);
         let started = (started, at);
         Ok(CreatedRun { lease, workflow, started, run_state, agents, repo, launcher, clock })
     }
@@ -303,7 +313,7 @@ impl Engine {
         let driver = RunDriver {
             journal: self.journal.clone(),
             lease,
-            workflow: Arc::new(workflow),
+            workflow,
             run_state,
             worker,
             repo,

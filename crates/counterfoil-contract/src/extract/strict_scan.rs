@@ -613,7 +613,10 @@ impl StrictScan {
             self.forget_pending();
             self.state = State::After;
         } else {
-            self.events.push(ScanEvent::Value(candidate));
+            // An index in prose is no list of scalars.
+            if frame.object || !self.counts_items || !self.root_selects {
+                self.events.push(ScanEvent::Value(candidate));
+            }
             if !self.root_selects {
                 self.closed_at = self.pos;
             }

@@ -9,6 +9,7 @@ use crate::run_report::{ANSWERED, Reopening, RunReport, RunReportBuilder};
 use counterfoil_flow::{Bundle, Event, RunState, Workflow, reload};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 impl Engine {
     /// The report of a run, with all its attempts.
@@ -139,10 +140,15 @@ impl Engine {
     /// # Errors
     ///
     /// The stored workflow cannot be read, or does not pass the checker of this version.
-    pub fn workflow(&self, run_state: &RunState) -> Result<Workflow, Error> {
+    pub fn workflow(&self, run_state: &RunState) -> Result<Arc<Workflow>, Error> {
+        if let Some(workflow) = self.workflows.get(&run_state.bundle) {
+            return Ok(workflow);
+        }
         let bytes = self.journal.bundle(&run_state.bundle)?;
         let bundle = Bundle::from_bytes(&bytes)?;
-        Ok(reload(&bundle).map_err(Box::new)?)
+        let workflow = Arc::new(reload(&bundle).map_err(Box::new)?);
+        self.workflows.keep(&run_state.bundle, &workflow);
+        Ok(workflow)
     }
 
     pub(super) fn report_of(&self, run_state: &RunState) -> Result<RunReport, Error> {

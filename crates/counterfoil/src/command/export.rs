@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Exit> {
             left_out.push(format!("the rules of steps: the workflow cannot be loaded: {error}"));
         })
         .ok();
-    let mut recorder = Recorder::new(workflow.as_ref());
+    let mut recorder = Recorder::new(workflow.as_deref());
     engine.each_event(&run, 1, |event, at| recorder.on_event(&event, at))?;
     let (gathered, open) = recorder.finish();
     if open > 0 {

@@ -165,7 +165,7 @@ where
 fn story(engine: &Engine, ending: &render::Ending<'_>) -> Result<String> {
     let run = &ending.report.run;
     let run_state = engine.run_state(run)?;
-    let workflow = engine.workflow(&run_state).ok().map(Arc::new);
+    let workflow = engine.workflow(&run_state).ok();
     let mut overview = render::Overview::new(workflow, ending.style);
     engine.each_event(run, 1, |event, at| overview.on_event(&event, at, &run_state))?;
     Ok(overview.story(ending, STORY_LINES))
