@@ -10,6 +10,7 @@ mod api;
 mod assets;
 mod checking;
 mod commands;
+mod connections;
 mod contracts;
 mod control;
 mod counted;
@@ -36,6 +37,7 @@ pub use folders::StateFolder;
 
 use access::{Hosts, Sessions};
 use checking::Checks;
+use connections::Limits;
 use contracts::KnownContracts;
 use counted::CountedRuns;
 use diffs::Diffs;
@@ -143,12 +145,9 @@ impl Server {
         SignInLinks { site: Arc::clone(&self.site) }
     }
 
-    /// Answers requests until `stop` is ready.
-    ///
-    /// # Errors
-    ///
-    /// The listener fails.
-    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+    /// Answers requests until `stop` is ready. Answers that it is sending then may take two seconds
+    /// more.
+    pub async fn serve(self, stop: impl Future<Output = ()>) {
         let Self { listener, site, live, .. } = self;
         let (stopping, followed) = (Arc::clone(&site), Arc::clone(&live));
         let stop = async move {
@@ -157,6 +156,6 @@ impl Server {
             stopping.is_stopping.store(true, Ordering::Relaxed);
             followed.close();
         };
-        axum::serve(listener, routes::routes(site, live)).with_graceful_shutdown(stop).await
+        connections::serve(listener, routes::routes(site, live), Limits::default(), stop).await;
     }
 }

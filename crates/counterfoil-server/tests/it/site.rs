@@ -126,7 +126,7 @@ impl Site {
                 let stopped = async move {
                     let _ = stopped.await;
                 };
-                server.serve(stopped).await.unwrap();
+                server.serve(stopped).await;
             });
         });
         let (address, links) = started.recv().unwrap();

@@ -15,13 +15,19 @@ use counterfoil_contract::text::display_path;
 use counterfoil_server::{
     ContractSource, RunControl, Server, ServerOptions, SignInLinks, StateFolder,
 };
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 use token::Published;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// How long the process waits for work that goes on after the server has ended.
+const END_TIME: Duration = Duration::from_secs(1);
 
 /// What all dashboards have in common.
 struct Service {
@@ -95,12 +101,27 @@ fn run(service: Service) -> Result<Exit> {
     counterfoil_process::announce_dashboard();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(listen(service))
+    let listened = runtime.block_on(listen(service));
+    // Clients that are gone do not wait for what is still done for them.
+    runtime.shutdown_timeout(match listened {
+        Ok(End::AtOnce) => Duration::ZERO,
+        _ => END_TIME,
+    });
+    listened.map(|_| Exit::Success)
 }
 
-async fn listen(service: Service) -> Result<Exit> {
+/// How the server was ended.
+#[derive(Clone, Copy)]
+enum End {
+    /// By one signal: answers were finished.
+    InOrder,
+    /// By a second one.
+    AtOnce,
+}
+
+async fn listen(service: Service) -> Result<End> {
     // A signal that arrives from here on ends the server in good order.
-    let stop = stopped()?;
+    let mut signals = Signals::new()?;
     let opens_browser = service.opens_browser;
     let Listening { server, links, published } = bind(service).await?;
     let link = links.link(None)?;
@@ -115,9 +136,17 @@ async fn listen(service: Service) -> Result<Exit> {
     if opens_browser {
         open(&link);
     }
-    server.serve(stop).await.context("the server failed")?;
+    let (stop, stopped) = oneshot::channel();
+    let end = tokio::select! {
+        () = server.serve(async { drop(stopped.await) }) => End::InOrder,
+        () = async {
+            signals.next().await;
+            let _ = stop.send(());
+            signals.next().await;
+        } => End::AtOnce,
+    };
     drop(published);
-    Ok(Exit::Success)
+    Ok(end)
 }
 
 /// A server that listens, and how it is found.
@@ -200,16 +229,20 @@ fn named(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Ready when a signal asks the process to end.
-fn stopped() -> Result<impl Future<Output = ()> + Send + 'static> {
-    let mut signals = Vec::new();
-    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
-        signals.push(signal(kind)?);
+/// The signals that ask the process to end.
+struct Signals(Vec<Signal>);
+
+impl Signals {
+    fn new() -> Result<Self> {
+        let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+        Ok(Self(kinds.into_iter().map(signal).collect::<io::Result<_>>()?))
     }
-    Ok(async move {
-        let waits = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
+
+    /// Waits for the next one.
+    async fn next(&mut self) {
+        let waits = self.0.iter_mut().map(|signal| Box::pin(signal.recv()));
         futures_util::future::select_all(waits).await;
-    })
+    }
 }
 
 /// The name of a state folder, by its absolute path: that of the repository, without the hash behind it.

@@ -5,7 +5,7 @@
 
 use super::control::{AwaitedRun, LocalControl};
 use super::token::Published;
-use super::{Links, Listening, Service, bind, config_folder, open, stopped};
+use super::{Links, Listening, Service, Signals, bind, config_folder, open};
 use crate::cli::RunUiArgs;
 use crate::{input, output, person};
 use anyhow::Result;
@@ -85,21 +85,19 @@ impl RunDashboard {
         let Listening { server, links, published } = runtime.block_on(bind(service))?;
         // A signal that arrives from here on ends the dashboard after the run. The run itself handles
         // it on its own.
-        let interrupted = {
+        let mut signals = {
             let _in_runtime = runtime.enter();
-            stopped()?
+            Signals::new()?
         };
         let (sender, is_interrupted) = watch::channel(false);
         runtime.spawn(async move {
-            interrupted.await;
+            signals.next().await;
             let _ = sender.send(true);
         });
         let (stop, mut stopping) = watch::channel(false);
         let task = runtime.spawn(async move {
             let stop = async move { drop(stopping.wait_for(|is_stopping| *is_stopping).await) };
-            if let Err(error) = server.serve(stop).await {
-                output::write_message("warning", &format!("the dashboard failed: {error}"));
-            }
+            server.serve(stop).await;
         });
         let page = Arc::new(RunPage { links, opens_browser, is_shown: AtomicBool::new(false) });
         let serving = Some((runtime, task));

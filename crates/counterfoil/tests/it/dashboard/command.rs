@@ -5,8 +5,8 @@ use crate::PROGRAM;
 use crate::runs::undoing::blocked;
 use counterfoil_testkit::{TIMEOUT, TestProject, wait_until};
 use serde_json::json;
-use std::io::Read as _;
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -186,6 +186,22 @@ fn a_signal_ends_a_server_that_is_followed() {
             let output = server.end(signal);
             assert_eq!(output.code, Some(0), "{signal} {command:?}: {output:?}");
         }
+    }
+}
+
+/// Clients without a token do not keep a server from ending.
+#[test]
+fn a_signal_ends_a_server_that_waits_for_the_end_of_a_request() {
+    let project = TestProject::new(PROGRAM);
+    for command in [&["serve", "--port", "0"][..], &["ui", "--no-open"]] {
+        let server = TestServer::start(&project, command);
+        let connect = || TcpStream::connect(format!("127.0.0.1:{}", server.port())).unwrap();
+        let (_silent, mut half) = (connect(), connect());
+        half.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n").unwrap();
+        let path = server.token_file(&project);
+        let output = server.end("INT");
+        assert_eq!(output.code, Some(0), "{command:?}: {output:?}");
+        assert!(!path.exists(), "{command:?}");
     }
 }
 
