@@ -93,6 +93,16 @@ def scenario(project, viewer):
     line = page.locator("#connection")
     expect(line).to_be_hidden()
 
+    # The first connection of a page fails: it says so, and tries again.
+    late = viewer.page(viewer.context(), expected=lost)
+    late.route("**/live/**", lambda route: route.abort())
+    viewer.go(late, f"/runs/{run}")
+    shows(late, "connection lost", where="#connection")
+    late.unroute("**/live/**")
+    followed(late)
+    expect(late.locator("#connection")).to_be_hidden()
+    late.close()
+
     # The connection breaks; meanwhile the run goes on. Afterwards everything is there, once.
     proxy.break_connections()
     expect(line).to_be_visible()

@@ -169,7 +169,23 @@
   // The page that stays current.
   const connection = (lost) => { const line = one("#connection"); if (line) line.hidden = !lost; };
   document.addEventListener("htmx:sse:error", () => connection(true));
-  document.addEventListener("htmx:sse:after:connection", () => connection(false));
+  // The extension tries again only after it was connected once: the first connection is tried here.
+  const main = one("main");
+  let failures = 0;
+  const connect = () => {
+    if (main.isConnected && !main._htmx?.sse) htmx.ajax("GET", main.getAttribute("hx-sse:connect"), { source: main });
+  };
+  const retry = () => {
+    if (!main?.hasAttribute("hx-sse:connect") || main._htmx?.sse) return;
+    connection(true);
+    setTimeout(connect, Math.min(500 * 2 ** failures, 30000) * (0.7 + 0.6 * Math.random()));
+    failures += 1;
+  };
+  document.addEventListener("htmx:sse:after:connection", () => { connection(false); failures = 0; });
+  for (const failure of ["htmx:error", "htmx:response:error"]) {
+    // Parts that a page loads are requests of other elements.
+    document.addEventListener(failure, (event) => { if (event.target === main) retry(); });
+  }
   // An update leaves alone what belongs to the person: the selected row, what is open, how large the
   // diagram is, and an answer that is being written, unless the question is another one by now.
   const kept = { class: "tr[data-href], .graph", open: "details", disabled: "button", hidden: ".graph-tools", "aria-pressed": "[data-graph]" };

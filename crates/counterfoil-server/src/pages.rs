@@ -145,11 +145,11 @@ impl Rendered {
     /// A text that changes with the page.
     pub(crate) fn version(&self) -> String {
         let mut hash = Sha256::new();
-        for Section { id, html, .. } in &self.sections {
-            for part in [id.as_bytes(), html.as_bytes()] {
-                hash.update(part.len().to_le_bytes());
-                hash.update(part);
-            }
+        let sections =
+            self.sections.iter().flat_map(|Section { id, html, .. }| [*id, html.as_str()]);
+        for part in std::iter::once(self.title.as_str()).chain(sections) {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
         }
         let hash = hex::encode(hash.finalize());
         hash.get(..16).unwrap_or(&hash).to_owned()

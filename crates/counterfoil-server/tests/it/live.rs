@@ -156,6 +156,35 @@ fn a_page_whose_address_has_encoded_signs_is_followed() {
 }
 
 #[test]
+fn the_stream_of_a_page_that_cannot_be_made_any_more_ends() {
+    let site = Site::start();
+    let state = site.state("state");
+    let journal = Journal::open(&state).unwrap();
+    let mut run = Run::start(&journal, "a");
+    let other = Run::start(&journal, "other");
+    let pages = ["/runs/a", "/runs/a/claims", "/runs/a/events"];
+    let addresses = pages.map(|page| live(&site, page));
+    let mut streams = addresses.clone().map(|address| site.get(&address).follow());
+    let mut beside = follow(&site, "/runs/other");
+    let connection = rusqlite::Connection::open(state.join("journal.db")).unwrap();
+    let damage = "UPDATE events SET digest = zeroblob(32) \
+                  WHERE run = (SELECT number FROM runs WHERE id = 'a') AND seq = 2";
+    assert_eq!(connection.execute(damage, ()).unwrap(), 1);
+    run.add(&[attempt(&["Work"])]);
+    for (stream, address) in streams.iter_mut().zip(&addresses) {
+        stream.ends();
+        site.get(address).send().expect_problem(500, "damaged");
+    }
+    beside.stays_silent();
+    // The journal is removed.
+    run.rest();
+    other.rest();
+    drop((journal, connection));
+    std::fs::remove_dir_all(&state).unwrap();
+    beside.ends();
+}
+
+#[test]
 fn what_is_no_page_cannot_be_followed() {
     let site = Site::start();
     for target in ["/live/nowhere", "/live/runs/a/b/c/d", "/live/?view=nonsense", "/live/runs/%ff"]
