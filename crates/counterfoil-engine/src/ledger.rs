@@ -346,6 +346,10 @@ impl Ledger {
 
     /// All claims, including those that are not reported. Rates refer to all of them.
     fn all_entries(&self) -> Vec<Entry> {
+        // Long runs may have many attempts without a claim.
+        if self.recorded.is_empty() {
+            return Vec::new();
+        }
         let counted = self.counted_claims();
         let verdicts = self.verdicts_by_reply();
         let final_replies = self.final_replies(|work| work.verified_reply);

@@ -3,7 +3,7 @@
 use crate::journal::{RunInfo, StoredEvent};
 use crate::ledger::{self, Entry, Totals};
 use crate::run_report::{Question, Reopening, RunReport};
-use counterfoil_flow::{AnswerError, Usage};
+use counterfoil_flow::{AnswerError, Event, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -55,6 +55,21 @@ pub struct AfterEnd {
 }
 
 impl AfterEnd {
+    /// The kinds of events that it needs.
+    pub const KINDS: [&'static str; 2] = ["run-reopened", "run-undone"];
+
+    /// Adds the next event.
+    pub fn on_event(&mut self, event: &Event, at: i64) {
+        match event {
+            Event::RunReopened(reopened) => {
+                let times = self.reopened.as_ref().map_or(0, |(times, _)| *times);
+                self.reopened = Some((times + 1, Reopening::new(reopened, at)));
+            }
+            Event::RunUndone(undone) => self.undone_by = Some(undone.by.clone()),
+            _ => {}
+        }
+    }
+
     /// What happened, in words that follow the outcome of the run.
     pub fn words(&self) -> Vec<&'static str> {
         words_after_end(self.reopened.is_some(), self.undone_by.is_some())

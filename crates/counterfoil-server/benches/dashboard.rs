@@ -72,6 +72,20 @@ fn main() {
     println!("{}", json!({"name": "memory", "megabytes": resident() >> 20}));
     let alone = drive(&lease, &events, Duration::from_secs(4), None);
     report("append-alone", &alone);
+    // Pages that show many runs while one of them goes on.
+    let (list, inbox) = std::thread::scope(|scope| {
+        let driving = scope.spawn(|| drive(&lease, &events, Duration::from_secs(8), None));
+        let now_and_then = |path: &str| {
+            std::thread::sleep(Duration::from_millis(70));
+            page(path)
+        };
+        let measured = (times(40, || now_and_then("/")), times(40, || now_and_then("/inbox")));
+        driving.join().unwrap();
+        measured
+    });
+    report("list-while-driven", &list);
+    report("inbox-while-driven", &inbox);
+    println!("{}", json!({"name": "memory-driven", "megabytes": resident() >> 20}));
     let clients = Clients::open(address, CLIENTS, "/live/runs/run-long");
     let followed = drive(&lease, &events, Duration::from_secs(6), Some(&clients));
     report("append-followed", &followed);

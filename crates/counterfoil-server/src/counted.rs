@@ -2,12 +2,14 @@
 //! request reads for a bounded time, the newest runs first: the next one goes on where it stopped.
 
 use crate::folders::Folders;
+use crate::growing::{Collector, GrowingRuns};
 use crate::problem::Problem;
 use counterfoil_engine::Engine;
 use counterfoil_engine::journal::RunInfo;
 use counterfoil_engine::ledger::{
     CountedRun, Dimension, Figures, Ledger, RunCounter, Weeks, week_of,
 };
+use counterfoil_flow::Event;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
@@ -126,7 +128,18 @@ pub(crate) struct CountedRuns {
     kept: Mutex<Kept>,
     /// Single attempts and claims, those that were asked for last in front.
     details: Mutex<VecDeque<(RunKey, u64, Arc<CountedRun>)>>,
+    growing: GrowingRuns<RunCounter>,
     asked: Mutex<Asked>,
+}
+
+impl Collector for RunCounter {
+    fn wants(kind: &str) -> bool {
+        Ledger::KINDS.contains(&kind)
+    }
+
+    fn on_event(&mut self, event: &Event, at: i64) {
+        RunCounter::on_event(self, event, at);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -160,7 +173,7 @@ impl CountedRuns {
         {
             return Ok(Arc::clone(overview));
         }
-        let overview = Arc::new(kept.read(folders)?);
+        let overview = Arc::new(kept.read(folders, &self.growing)?);
         if !overview.coverage.is_complete() {
             self.ask_again();
         }
@@ -181,10 +194,8 @@ impl CountedRuns {
                 return Ok(counted);
             }
         }
-        let mut counter = RunCounter::default();
-        run.engine
-            .each_event_of(&run.run, &Ledger::KINDS, |event, at| counter.on_event(&event, at))?;
-        let counted = Arc::new(counter.finish());
+        let counted = self.growing.read(&run.engine, &run.run, false, RunCounter::counted)?;
+        let counted = Arc::new(counted);
         let mut details = locked(&self.details);
         details.push_front((key, run.last_seq, Arc::clone(&counted)));
         details.truncate(MAX_DETAILS);
@@ -214,7 +225,11 @@ impl CountedRuns {
 
 impl Kept {
     /// Reads runs that are new or went on, for a bounded time.
-    fn read(&mut self, folders: &Folders) -> Result<Overview, Problem> {
+    fn read(
+        &mut self,
+        folders: &Folders,
+        growing: &GrowingRuns<RunCounter>,
+    ) -> Result<Overview, Problem> {
         let engines = folders.engines()?;
         let mut listed: Vec<(&str, &Engine, RunInfo)> = Vec::new();
         let mut coverage = Coverage::default();
@@ -239,7 +254,7 @@ impl Kept {
             let run = if is_current || started.elapsed() >= MAX_READ {
                 before
             } else {
-                let read = Arc::new(read(folder, engine, &info));
+                let read = Arc::new(read(folder, engine, &info, growing));
                 self.runs.insert(key.clone(), Arc::clone(&read));
                 changed.insert(week_of(read.created_at));
                 Some(read)
@@ -284,13 +299,23 @@ impl Kept {
 }
 
 /// Reads a run. One that is damaged counts up to the damage.
-fn read(folder: &str, engine: &Engine, info: &RunInfo) -> RunFigures {
-    let mut counter = RunCounter::default();
-    let read =
-        engine.each_event_of(&info.id, &Ledger::KINDS, |event, at| counter.on_event(&event, at));
-    if let Err(error) = &read {
+fn read(
+    folder: &str,
+    engine: &Engine,
+    info: &RunInfo,
+    growing: &GrowingRuns<RunCounter>,
+) -> RunFigures {
+    let whole = growing
+        .read(engine, &info.id, info.is_driven(), |counter| Figures::of_run(&counter.counted()));
+    let is_damaged = whole.is_err();
+    let figures = whole.unwrap_or_else(|error| {
         tracing::warn!(run = %info.id, %error, "a run is only counted in part");
-    }
+        let mut counter = RunCounter::default();
+        let add = |event, at| counter.on_event(&event, at);
+        // What is wrong is known by now.
+        let _ = engine.each_event_of(&info.id, &Ledger::KINDS, add);
+        Figures::of_run(&counter.finish())
+    });
     RunFigures {
         engine: engine.clone(),
         folder: folder.to_owned(),
@@ -298,8 +323,8 @@ fn read(folder: &str, engine: &Engine, info: &RunInfo) -> RunFigures {
         workflow: info.workflow.clone(),
         created_at: info.created_at,
         last_seq: info.last_seq,
-        figures: Figures::of_run(&counter.finish()),
-        is_damaged: read.is_err(),
+        figures,
+        is_damaged,
     }
 }
 

@@ -19,6 +19,7 @@ mod event_page;
 mod excerpt;
 mod folders;
 mod format;
+mod growing;
 mod idempotency;
 mod listing;
 mod live;
@@ -44,6 +45,7 @@ use diffs::Diffs;
 use folders::Folders;
 use idempotency::Repeats;
 use live::LivePages;
+use pages::ShownInbox;
 use site::Site;
 use std::future::Future;
 use std::io;
@@ -121,6 +123,7 @@ impl Server {
             sessions: Sessions::default(),
             folders: Folders::new(folders),
             summaries: Summaries::default(),
+            inbox: ShownInbox::default(),
             repeats: Repeats::default(),
             is_stopping: AtomicBool::new(false),
             counted: CountedRuns::default(),

@@ -25,6 +25,7 @@ pub(crate) use all_claims::{find as claims_in, matching as runs_with_claims};
 pub(crate) use attempt::{find as find_attempt, growing as growing_transcript};
 pub(crate) use checked::checked;
 pub(crate) use diff::diff_fragment;
+pub(crate) use inbox::Shown as ShownInbox;
 pub(crate) use run::events::event_rows;
 
 use crate::assets;

@@ -8,6 +8,7 @@ use crate::counted::CountedRuns;
 use crate::diffs::Diffs;
 use crate::folders::Folders;
 use crate::idempotency::Repeats;
+use crate::pages::ShownInbox;
 use crate::problem::Problem;
 use crate::summaries::Summaries;
 use crate::tool_calls::ToolCallLogs;
@@ -29,6 +30,8 @@ pub(crate) struct Site {
     pub(crate) folders: Folders,
     /// What was read of runs for lists.
     pub(crate) summaries: Summaries,
+    /// What the inbox showed last.
+    pub(crate) inbox: ShownInbox,
     /// Whether the server stops: streams end then.
     pub(crate) is_stopping: AtomicBool,
     /// The writing requests that had a key.

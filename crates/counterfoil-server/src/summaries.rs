@@ -1,14 +1,15 @@
 //! What the list of runs says of each run besides what the journal keeps for lists: its task and its
-//! claims. It is read from the events of a run, and kept until the run goes on.
+//! claims. It is read from the events of a run, and kept until the run goes on. Of a run that is driven,
+//! only the new events are read then.
 
+use crate::growing::{Collector, GrowingRuns};
 use crate::problem::Problem;
 use counterfoil_engine::Engine;
 use counterfoil_engine::journal::RunInfo;
-use counterfoil_engine::ledger::Totals;
+use counterfoil_engine::ledger::{Ledger, Totals};
 use counterfoil_engine::lists::AfterEnd;
 use counterfoil_flow::Event;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -32,24 +33,45 @@ pub(crate) struct RunDigest {
 #[derive(Debug, Default)]
 pub(crate) struct Summaries {
     kept: Mutex<HashMap<(PathBuf, String), (u64, RunDigest)>>,
+    growing: GrowingRuns<DigestCollector>,
+}
+
+/// Collects what lists say of a run.
+#[derive(Debug, Default)]
+struct DigestCollector {
+    task: String,
+    ledger: Ledger,
+    after: AfterEnd,
+}
+
+impl Collector for DigestCollector {
+    fn wants(kind: &str) -> bool {
+        Ledger::KINDS.contains(&kind) || AfterEnd::KINDS.contains(&kind)
+    }
+
+    fn on_event(&mut self, event: &Event, at: i64) {
+        if let Event::RunStarted(started) = event {
+            self.task = task_in(&started.inputs);
+        }
+        self.ledger.on_event(event, at);
+        self.after.on_event(event, at);
+    }
 }
 
 impl Summaries {
     /// The task and the claims of a run.
     pub(crate) fn of(&self, engine: &Engine, run: &RunInfo) -> Result<RunDigest, Problem> {
         let key = (engine.journal().folder().to_owned(), run.id.clone());
-        let known = self.kept().get(&key).cloned();
-        let earlier = match known {
-            Some((seq, digest)) if seq == run.last_seq => return Ok(digest),
-            earlier => earlier.map(|(_, digest)| digest.task),
-        };
-        let task = match earlier {
-            Some(task) => task,
-            None => task_of(engine, &run.id)?,
-        };
-        let claims = counterfoil_engine::ledger::totals(&engine.ledger(&run.id)?.entries());
-        let after = engine.after_end(&run.id)?;
-        let digest = RunDigest { task, claims, after };
+        if let Some((seq, digest)) = self.kept().get(&key)
+            && *seq == run.last_seq
+        {
+            return Ok(digest.clone());
+        }
+        let digest = self.growing.read(engine, &run.id, run.is_driven(), |read| RunDigest {
+            task: read.task.clone(),
+            claims: read.ledger.totals(),
+            after: read.after.clone(),
+        })?;
         let mut kept = self.kept();
         if kept.len() >= MAX_KEPT {
             kept.clear();
@@ -61,18 +83,6 @@ impl Summaries {
     fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<(PathBuf, String), (u64, RunDigest)>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The task of a run, from its first event.
-fn task_of(engine: &Engine, run: &str) -> Result<String, Problem> {
-    let mut task = String::new();
-    engine.journal().visit(run, 1, |stored| {
-        if let Ok(Event::RunStarted(started)) = serde_json::from_slice(&stored.body) {
-            task = task_in(&started.inputs);
-        }
-        ControlFlow::Break(())
-    })?;
-    Ok(task)
 }
 
 /// The input that says what a run is for: one with a usual name, else the first text.

@@ -88,7 +88,7 @@ impl Engine {
         from: u64,
         visit: impl FnMut(Event, i64),
     ) -> Result<(), Error> {
-        self.visit_events(run, from, |_| true, visit)
+        self.read_events(run, from, |_| true, visit).map(drop)
     }
 
     /// Visits the events of these kinds in order. Of the others only the digests are checked.
@@ -102,18 +102,24 @@ impl Engine {
         kinds: &[&str],
         visit: impl FnMut(Event, i64),
     ) -> Result<(), Error> {
-        self.visit_events(run, 1, |kind| kinds.contains(&kind), visit)
+        self.read_events(run, 1, |kind| kinds.contains(&kind), visit).map(drop)
     }
 
-    fn visit_events(
+    /// Visits the events of `wanted` kinds in order, starting with a sequence number. Of the others only
+    /// the digests are checked. Returns the number of the last event, with which reading goes on later.
+    ///
+    /// # Errors
+    ///
+    /// The run cannot be read.
+    pub fn read_events(
         &self,
         run: &str,
         from: u64,
         wanted: impl Fn(&str) -> bool,
         mut visit: impl FnMut(Event, i64),
-    ) -> Result<(), Error> {
+    ) -> Result<u64, Error> {
         let mut failed = None;
-        self.journal.visit(run, from, |stored| {
+        let visited = self.journal.visit(run, from, |stored| {
             if !wanted(&stored.kind) {
                 return ControlFlow::Continue(());
             }
@@ -132,7 +138,7 @@ impl Engine {
                 }
             }
         })?;
-        failed.map_or(Ok(()), Err)
+        failed.map_or(Ok(from.max(1) - 1 + visited), Err)
     }
 
     /// The workflow with which a run was started.

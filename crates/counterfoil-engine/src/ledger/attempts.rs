@@ -112,9 +112,18 @@ impl RunCounter {
 
     /// The attempts and claims so far. Claims of commands belong to no agent.
     pub fn finish(self) -> CountedRun {
+        CountedRun { claims: self.claims(), attempts: self.attempts }
+    }
+
+    /// The same, if further events follow.
+    pub fn counted(&self) -> CountedRun {
+        CountedRun { claims: self.claims(), attempts: self.attempts.clone() }
+    }
+
+    fn claims(&self) -> Vec<Entry> {
         let mut claims = self.ledger.all_entries();
         claims.retain(|entry| entry.agent.is_some());
-        CountedRun { attempts: self.attempts, claims }
+        claims
     }
 
     /// An attempt that is not in flight any more.

@@ -12,9 +12,11 @@ use crate::problem::Problem;
 use crate::site::Site;
 use crate::summaries::task_in;
 use askama::Template;
-use counterfoil_engine::journal::{RunFilter, RunGroup, RunOrder};
+use counterfoil_engine::journal::{RunFilter, RunGroup, RunInfo, RunOrder};
 use counterfoil_engine::{Attempt, Question, RunReport};
-use std::sync::{Arc, PoisonError};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The number of runs whose questions are shown.
 const MAX_RUNS: usize = 100;
@@ -23,12 +25,12 @@ const MAX_RUNS: usize = 100;
 #[derive(Template)]
 #[template(path = "inbox.html")]
 struct Inbox {
-    runs: Vec<Asking>,
+    runs: Vec<Arc<Asking>>,
     has_more: bool,
 }
 
 /// A run with open questions.
-struct Asking {
+pub(crate) struct Asking {
     id: String,
     address: String,
     workflow: String,
@@ -47,6 +49,30 @@ struct Asking {
     more_changes: usize,
     questions: Vec<Form>,
     damage: String,
+}
+
+/// What the inbox showed last of each run, so that a run is read again only when it went on: its page is
+/// made again whenever any run goes on.
+#[derive(Default)]
+pub(crate) struct Shown(Mutex<HashMap<RunKey, (Moved, Arc<Asking>)>>);
+
+/// A run: its state folder and its id.
+type RunKey = (PathBuf, String);
+/// What changes with a run: its last event, its outcome, and whether a process drives it.
+type Moved = (u64, String, bool);
+
+impl Shown {
+    /// The run as it was shown, if it is still the same.
+    fn find(&self, key: &RunKey, moved: &Moved) -> Option<Arc<Asking>> {
+        let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, asking) = shown.get(key)?;
+        (known == moved).then(|| Arc::clone(asking))
+    }
+
+    /// Keeps what is shown now and nothing else.
+    fn replace(&self, shown: HashMap<RunKey, (Moved, Arc<Asking>)>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = shown;
+    }
 }
 
 /// What an attempt changed. The difference is loaded when it is opened.
@@ -92,16 +118,29 @@ pub(super) fn render(site: &Arc<Site>) -> Result<Rendered, Problem> {
         ..RunFilter::default()
     };
     let (mut runs, mut answered, mut has_more) = (Vec::new(), Vec::new(), false);
+    let mut shown = HashMap::new();
     for (_, engine) in site.folders.engines()? {
         let read = |filter| engine.journal().runs_page(filter, RunOrder::default(), None, MAX_RUNS);
+        let mut show = |info: &RunInfo| {
+            let key = (engine.journal().folder().to_owned(), info.id.clone());
+            let moved = (info.last_seq, info.outcome().to_owned(), info.is_driven());
+            let known = site.inbox.find(&key, &moved);
+            let asking = known.unwrap_or_else(|| Arc::new(asking(site, &info.id, info.updated_at)));
+            // What could not be read is tried again.
+            if asking.damage.is_empty() {
+                shown.insert(key, (moved, Arc::clone(&asking)));
+            }
+            asking
+        };
         let page = read(&asking_runs)?;
         has_more |= page.next.is_some();
-        runs.extend(page.runs.iter().map(|info| asking(site, &info.id, info.updated_at)));
+        runs.extend(page.runs.iter().map(&mut show));
         let page = read(&answered_runs)?;
         has_more |= page.next.is_some();
         let without_questions = page.runs.iter().filter(|info| info.summary.questions == 0);
-        answered.extend(without_questions.map(|info| asking(site, &info.id, info.updated_at)));
+        answered.extend(without_questions.map(&mut show));
     }
+    site.inbox.replace(shown);
     runs.append(&mut answered);
     let count: usize = runs.iter().map(|run| run.questions.len()).sum();
     let title = if count == 0 { "Inbox".to_owned() } else { format!("Inbox ({count})") };
