@@ -6,6 +6,7 @@ use counterfoil_agents::transcript::TranscriptStore;
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 pub use counterfoil_agents::tool_calls::{CallOutcome, ToolCall};
 
@@ -130,6 +131,15 @@ impl GrowingTranscript {
         let is_finished = |reference: &str| self.finished.contains(reference);
         TranscriptStore::new(&self.state).unfinished(&self.run, &self.name, &is_finished)
     }
+
+    /// When it was written to last, in milliseconds since 1970. None if nothing was.
+    pub fn changed_at(&self) -> Option<i64> {
+        let (reference, _) = self.find()?;
+        let file = TranscriptReader::new(&self.state).open(&reference).ok()?;
+        let metadata = file.metadata().ok().filter(|metadata| metadata.len() > 0)?;
+        let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_millis()).ok()
+    }
 }
 
 #[cfg(test)]
@@ -179,6 +189,11 @@ mod tests {
         assert_eq!(growing.find(), None);
         add(&folder.path().join("transcripts/r/a_b_1.1-2"), "own");
         assert_eq!(growing.find(), Some(("transcripts/r/a_b_1.1-2".to_owned(), 3)));
+        let file =
+            fs::File::options().write(true).open(folder.path().join("transcripts/r/a_b_1.1-2"));
+        let long_ago = UNIX_EPOCH + std::time::Duration::from_millis(1_700_000_000_123);
+        file.unwrap().set_modified(long_ago).unwrap();
+        assert_eq!(growing.changed_at(), Some(1_700_000_000_123));
         add(&folder.path().join("transcripts/r/a_b_1.1-3"), "whose?");
         assert_eq!(growing.find(), None);
     }

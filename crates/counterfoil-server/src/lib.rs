@@ -6,6 +6,7 @@
 //! anything.
 
 mod access;
+mod activity;
 mod api;
 mod assets;
 mod checking;
@@ -37,6 +38,7 @@ pub use control::{ControlError, ResumeRequest, RunControl, StartRequest};
 pub use folders::StateFolder;
 
 use access::{Hosts, Sessions};
+use activity::Activity;
 use checking::Checks;
 use connections::Limits;
 use contracts::KnownContracts;
@@ -123,6 +125,7 @@ impl Server {
             sessions: Sessions::default(),
             folders: Folders::new(folders),
             summaries: Summaries::default(),
+            activity: Activity::default(),
             inbox: ShownInbox::default(),
             repeats: Repeats::default(),
             is_stopping: AtomicBool::new(false),

@@ -22,11 +22,12 @@ mod run;
 mod runs;
 
 pub(crate) use all_claims::{find as claims_in, matching as runs_with_claims};
-pub(crate) use attempt::{find as find_attempt, growing as growing_transcript};
+pub(crate) use attempt::find as find_attempt;
 pub(crate) use checked::checked;
 pub(crate) use diff::diff_fragment;
 pub(crate) use inbox::Shown as ShownInbox;
 pub(crate) use run::events::event_rows;
+pub(crate) use run::now::attempt_id;
 
 use crate::assets;
 use crate::problem::Problem;
@@ -67,8 +68,8 @@ pub(crate) enum Page {
 /// What has to change before a page is made again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stamp {
-    /// The id of a run, its last event, and whether a process drives it.
-    Run(String, u64, bool),
+    /// The id of a run, its last event, whether a process drives it, and when its agents wrote last.
+    Run(String, u64, bool, Option<i64>),
     /// The same, and the size of the transcript that an attempt writes.
     Attempt(String, u64, bool, u64),
     /// The changes of each state folder, and the time in seconds: a process may have ended.
@@ -248,7 +249,12 @@ impl Page {
                         let size = site.tool_calls.size(&place, attempt);
                         Stamp::Attempt(place.run, info.last_seq, is_driven, size)
                     }
-                    _ => Stamp::Run(place.run, info.last_seq, is_driven),
+                    // Only this page says when agents wrote.
+                    Self::Run { .. } => {
+                        let active = site.activity.last(&place);
+                        Stamp::Run(place.run, info.last_seq, is_driven, active)
+                    }
+                    _ => Stamp::Run(place.run, info.last_seq, is_driven, None),
                 })
             }
             Self::AllClaims(_) | Self::Health(_) | Self::HealthAttempts(_) => {

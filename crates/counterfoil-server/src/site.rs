@@ -1,6 +1,7 @@
 //! What all requests share.
 
 use crate::access::{Hosts, Sessions, Token};
+use crate::activity::Activity;
 use crate::checking::Checks;
 use crate::contracts::KnownContracts;
 use crate::control::RunControl;
@@ -30,6 +31,8 @@ pub(crate) struct Site {
     pub(crate) folders: Folders,
     /// What was read of runs for lists.
     pub(crate) summaries: Summaries,
+    /// When the agents at work wrote last.
+    pub(crate) activity: Activity,
     /// What the inbox showed last.
     pub(crate) inbox: ShownInbox,
     /// Whether the server stops: streams end then.

@@ -2,8 +2,9 @@
 
 use super::path::PathParts;
 use super::read::plain;
+use crate::activity::growing;
 use crate::folders::RunPlace;
-use crate::pages::{find_attempt, growing_transcript};
+use crate::pages::find_attempt;
 use crate::problem::Problem;
 use crate::site::Site;
 use axum::extract::State;
@@ -58,7 +59,7 @@ fn transcript_of(site: &Site, run: &str, id: &str, number: usize) -> Result<Vec<
     let is_growing = attempt.outcome.is_none() && number == attempt.replies.len() + 1;
     let read = match recorded {
         Some(reply) => files.read(&reply.transcript, Some(&reply.sha256)),
-        None if is_growing => growing_transcript(&place, &report, attempt, id)
+        None if is_growing => growing(&place, &report.attempts, attempt)
             .find()
             .ok_or(TranscriptError::NotKept)
             .and_then(|(reference, _)| files.read(&reference, None)),

@@ -4,8 +4,6 @@
 mod calls;
 mod replies;
 
-pub(crate) use calls::growing;
-
 use super::diff::{self, DiffSection};
 use super::run::now::{Moment, attempt_id, attempt_mark, attempt_reason, ended_at, is_at_work};
 use super::{Rendered, Section, claims};

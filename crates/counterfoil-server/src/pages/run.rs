@@ -55,7 +55,7 @@ pub(super) fn render(site: &Arc<Site>, run: &str, query: &Query) -> Result<Rende
     let mut sections = vec![Section::new(
         "run-now",
         &now::banner(
-            (site.as_ref(), &place),
+            (site.as_ref(), &place, view.seq()),
             run_state,
             (&report, attempts, view.answers()),
             &claims,

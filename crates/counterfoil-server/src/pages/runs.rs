@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// The number of runs on a page.
 const PAGE: usize = 50;
-/// A run whose process has recorded nothing for so long may be stuck.
+/// A run may be stuck whose process has recorded nothing for so long, and whose agents wrote nothing.
 const STALL_MS: i64 = 10 * 60 * 1000;
 
 /// The query of the list. It is a part of the address, so that a list can be kept and shared.
@@ -260,7 +260,11 @@ fn row(site: &Site, listed: &Listed, now: i64) -> Row {
     let Listed { folder, info, digest, damage } = listed;
     let summary = &info.summary;
     let outcome = lists::outcome(info);
-    let silent = now.saturating_sub(info.updated_at);
+    let mut silent = now.saturating_sub(info.updated_at);
+    if outcome == "running" && silent >= STALL_MS {
+        let active = site.activity.of_run(&site.folders, &info.id, info.last_seq);
+        silent = active.map_or(silent, |active| silent.min(now.saturating_sub(active)));
+    }
     let is_stalled = outcome == "running" && silent >= STALL_MS;
     let quiet = u64::try_from(silent).unwrap_or(0);
     // One whose changes were undone cannot go on.

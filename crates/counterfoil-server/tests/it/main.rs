@@ -6,6 +6,7 @@ mod client;
 mod runs;
 mod site;
 
+mod activity;
 mod bodies;
 mod claims;
 mod damage;

@@ -1,6 +1,7 @@
 //! The tool calls of an attempt, as its agent tells of them while it works.
 
 use super::super::run::now::{attempt_id, is_at_work};
+use crate::activity::growing;
 use crate::folders::RunPlace;
 use crate::format::{self, Mark};
 use crate::site::Site;
@@ -54,7 +55,7 @@ pub(super) fn calls(site: &Site, place: &RunPlace, report: &RunReport, attempt: 
     let mut transcripts: Vec<(usize, String)> =
         replies.map(|(at, reply)| (at + 1, reply.transcript.clone())).collect();
     // What an interrupted attempt wrote is in the same place.
-    let growing = attempt.outcome.is_none().then(|| growing(place, report, attempt, &id));
+    let growing = attempt.outcome.is_none().then(|| growing(place, &report.attempts, attempt));
     let number = attempt.replies.len() + 1;
     let found = growing.as_ref().and_then(GrowingTranscript::find);
     transcripts.extend(found.map(|(reference, _)| (number, reference)));
@@ -89,19 +90,6 @@ pub(super) fn calls(site: &Site, place: &RunPlace, report: &RunReport, attempt: 
             .map(|(number, _)| (number, format!("{address}/{number}/transcript")))
             .collect(),
     }
-}
-
-/// The transcript of the reply that an attempt at work is writing.
-pub(crate) fn growing(
-    place: &RunPlace,
-    report: &RunReport,
-    attempt: &Attempt,
-    id: &str,
-) -> GrowingTranscript {
-    let replies = report.attempts.iter().flat_map(|attempt| &attempt.replies);
-    let finished = replies.map(|reply| reply.transcript.as_str());
-    let reply = (id, attempt.replies.len() + 1);
-    GrowingTranscript::new(place.engine.journal().folder(), &place.run, reply, finished)
 }
 
 impl Read {

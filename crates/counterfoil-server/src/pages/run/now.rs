@@ -1,6 +1,7 @@
 //! What a run does now, how it ended, and what can be done.
 
 use super::super::inbox::{Form, forms};
+use crate::activity::{growing, is_open};
 use crate::commands;
 use crate::folders::RunPlace;
 use crate::format::{self, Mark};
@@ -10,7 +11,9 @@ use askama::Template;
 use counterfoil_contract::text::pluralize;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::trouble::{Trouble, trouble_among};
-use counterfoil_engine::{Attempt, GivenAnswer, RunInterruption, RunReport, RunUndoing};
+use counterfoil_engine::{
+    Attempt, GivenAnswer, GrowingTranscript, RunInterruption, RunReport, RunUndoing,
+};
 use counterfoil_flow::{BudgetPart, RunState};
 
 /// The most troubles that the banner names. All of them are on the pages of the attempts.
@@ -96,6 +99,8 @@ struct AtWork {
     address: String,
     agent: String,
     since: Moment,
+    /// When its agent wrote last, if it did.
+    active: Option<Moment>,
 }
 
 /// Something that went wrong.
@@ -115,7 +120,7 @@ struct Answered {
 }
 
 pub(super) fn banner(
-    (site, place): (&Site, &RunPlace),
+    (site, place, seq): (&Site, &RunPlace, u64),
     run_state: &RunState,
     (report, attempts, given): (&RunReport, &[Attempt], &[GivenAnswer]),
     claims: &[Entry],
@@ -125,13 +130,22 @@ pub(super) fn banner(
     let attempt_address = |path: &[String], n: u32| {
         format!("{address}/attempts/{}", format::encode(&attempt_id(path, n)))
     };
-    let at_work =
-        attempts.iter().filter(|attempt| is_at_work(attempt, report)).map(|attempt| AtWork {
+    let mut transcripts = Vec::new();
+    let at_work = attempts.iter().filter(|attempt| is_at_work(attempt, report)).map(|attempt| {
+        let transcript = is_open(attempt).then(|| growing(place, attempts, attempt));
+        let active = transcript.as_ref().and_then(GrowingTranscript::changed_at);
+        transcripts.extend(transcript);
+        AtWork {
             title: format::cell(&attempt.path.join(" / ")),
             address: attempt_address(&attempt.path, attempt.n),
             agent: format::cell(attempt.agent.as_deref().unwrap_or("command")),
             since: Moment::new(attempt.started_at),
-        });
+            active: active.map(Moment::new),
+        }
+    });
+    let at_work: Vec<AtWork> = at_work.collect();
+    // The page is made again when they write.
+    site.activity.watch(place, seq, transcripts);
     let attempts: Vec<&Attempt> = attempts.iter().collect();
     let found = trouble_among(report, &attempts, claims);
     let more_troubles = found.len().saturating_sub(MAX_TROUBLES);
@@ -177,7 +191,7 @@ pub(super) fn banner(
             report.usage.wall_ms,
         ),
         budget: budget(run_state),
-        at_work: at_work.collect(),
+        at_work,
         verdicts: format::verdicts(&totals),
         troubles: troubles.collect(),
         more_troubles,
