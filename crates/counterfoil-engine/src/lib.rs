@@ -27,6 +27,7 @@ mod run_report;
 mod state_progress;
 mod transcript_calls;
 mod transcript_reader;
+mod transcript_text;
 pub mod trouble;
 mod unheld_limits;
 pub mod visits;
@@ -46,4 +47,5 @@ pub use run_report::{Attempt, Question, Reopening, RunInterruption, RunReport, R
 pub use state_progress::{StateKey, StateProgress};
 pub use transcript_calls::{CallOutcome, GrowingTranscript, ToolCall, TranscriptCalls};
 pub use transcript_reader::{TranscriptError, TranscriptReader, prompt_locations};
+pub use transcript_text::{TranscriptText, VerifiedTexts};
 pub use unheld_limits::unheld_limits;

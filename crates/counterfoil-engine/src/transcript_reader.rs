@@ -1,5 +1,6 @@
 //! Reads the prompts and outputs of a run by the references in its events.
 
+use crate::transcript_text::{TranscriptText, VerifiedTexts};
 use counterfoil_agents::recording::digest;
 use counterfoil_flow::Reply;
 use counterfoil_workspace::path::is_strictly_inside;
@@ -116,6 +117,54 @@ impl TranscriptReader {
         found.unwrap_or(Err(TranscriptError::NotKept))
     }
 
+    /// The text of a reference, to be read in parts. Its hash is verified if one is given.
+    ///
+    /// # Errors
+    ///
+    /// It is outside the state folder, missing, or has another hash.
+    pub fn text(
+        &self,
+        reference: &str,
+        sha256: Option<&str>,
+        verified: &VerifiedTexts,
+    ) -> Result<TranscriptText, TranscriptError> {
+        if reference.contains('#') {
+            return Ok(TranscriptText::of_bytes(reference, self.read(reference, sha256)?));
+        }
+        TranscriptText::of_file(reference, self.open(reference)?, sha256, verified)
+    }
+
+    /// The text of a reply, to be read in parts.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is not the one that was recorded.
+    pub fn reply_text(
+        &self,
+        reply: &Reply,
+        verified: &VerifiedTexts,
+    ) -> Result<TranscriptText, TranscriptError> {
+        match &reply.text {
+            Some(text) => self.text(text, None, verified),
+            None => self.text(&reply.transcript, Some(&reply.sha256), verified),
+        }
+    }
+
+    /// The prompt that a reply answers, to be read in parts.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub fn prompt_text(
+        &self,
+        reply: &Reply,
+        verified: &VerifiedTexts,
+    ) -> Result<TranscriptText, TranscriptError> {
+        let open = |location: &String| self.text(location, None, verified);
+        let found = prompt_locations(&reply.transcript).iter().map(open).reduce(Result::or);
+        found.unwrap_or(Err(TranscriptError::NotKept))
+    }
+
     /// Opens a file of the state folder.
     pub(crate) fn open(&self, path: &str) -> Result<File, TranscriptError> {
         if !is_strictly_inside(Path::new(path)) {
@@ -138,7 +187,7 @@ impl TranscriptReader {
     }
 }
 
-fn failed(path: &str, error: &io::Error) -> TranscriptError {
+pub(crate) fn failed(path: &str, error: &io::Error) -> TranscriptError {
     match error.kind() {
         ErrorKind::NotFound => TranscriptError::Missing { path: path.to_owned() },
         _ => TranscriptError::Unreadable { path: path.to_owned(), why: error.to_string() },

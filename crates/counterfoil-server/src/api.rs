@@ -6,6 +6,7 @@ mod check;
 mod events;
 mod openapi;
 mod path;
+mod plain;
 mod raw;
 mod read;
 mod write;

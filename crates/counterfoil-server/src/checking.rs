@@ -20,7 +20,7 @@ pub(crate) const MAX_CONTRACT: usize = 256 << 10;
 /// The longest request. In JSON, a byte of a text takes up to six.
 pub(crate) const MAX_BODY: usize = 6 * (MAX_TEXT + MAX_CONTRACT) + 4096;
 /// How long one check may take, with compiling the contract.
-const MAX_TIME: Duration = Duration::from_secs(10);
+pub(crate) const MAX_TIME: Duration = Duration::from_secs(10);
 /// The number of checks at the same time.
 const MAX_CHECKS: usize = 2;
 
@@ -74,11 +74,16 @@ impl Checks {
             let detail = "the request has either a `contract` or a `definition`";
             return Err(Problem::bad_request(detail));
         }
-        Arc::clone(&self.0).try_acquire_owned().map_err(|_| {
+        self.try_permit().ok_or_else(|| {
             let detail = "the server checks other texts at the moment";
             Problem::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail)
                 .with_hint("try again in a second")
         })
+    }
+
+    /// The right to check a text now, if not too many others are checked.
+    pub(crate) fn try_permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0).try_acquire_owned().ok()
     }
 }
 

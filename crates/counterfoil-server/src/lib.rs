@@ -27,6 +27,7 @@ mod live;
 mod pages;
 mod problem;
 mod query;
+mod revalidation;
 mod routes;
 mod site;
 mod summaries;
@@ -43,11 +44,13 @@ use checking::Checks;
 use connections::Limits;
 use contracts::KnownContracts;
 use counted::CountedRuns;
+use counterfoil_engine::VerifiedTexts;
 use diffs::Diffs;
 use folders::Folders;
 use idempotency::Repeats;
 use live::LivePages;
 use pages::ShownInbox;
+use revalidation::Revalidations;
 use site::Site;
 use std::future::Future;
 use std::io;
@@ -131,6 +134,8 @@ impl Server {
             is_stopping: AtomicBool::new(false),
             counted: CountedRuns::default(),
             contracts: KnownContracts::new(contracts),
+            verified: VerifiedTexts::default(),
+            validated: Revalidations::default(),
             checks: Checks::default(),
             diffs: Diffs::default(),
             tool_calls: ToolCallLogs::default(),

@@ -11,9 +11,11 @@ use crate::folders::Folders;
 use crate::idempotency::Repeats;
 use crate::pages::ShownInbox;
 use crate::problem::Problem;
+use crate::revalidation::Revalidations;
 use crate::summaries::Summaries;
 use crate::tool_calls::ToolCallLogs;
 use axum::http::StatusCode;
+use counterfoil_engine::VerifiedTexts;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -43,6 +45,10 @@ pub(crate) struct Site {
     pub(crate) counted: CountedRuns,
     /// The contracts against which texts can be checked.
     pub(crate) contracts: KnownContracts,
+    /// The transcripts whose hashes were verified.
+    pub(crate) verified: VerifiedTexts,
+    /// The replies that were validated again.
+    pub(crate) validated: Revalidations,
     /// The checks that are running.
     pub(crate) checks: Checks,
     /// What attempts changed in the files.

@@ -1,7 +1,7 @@
 //! Whole texts that pages show in part: the transcript of a reply, and what an attempt changed.
 
 use super::path::PathParts;
-use super::read::plain;
+use super::plain::{plain, streamed};
 use crate::activity::growing;
 use crate::folders::RunPlace;
 use crate::pages::find_attempt;
@@ -10,7 +10,7 @@ use crate::site::Site;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
-use counterfoil_engine::{RunReport, TranscriptError, TranscriptReader};
+use counterfoil_engine::{RunReport, TranscriptError, TranscriptReader, TranscriptText};
 use std::sync::{Arc, PoisonError};
 
 pub(super) async fn transcript(
@@ -18,8 +18,11 @@ pub(super) async fn transcript(
     PathParts((run, attempt, reply)): PathParts<(String, String, usize)>,
     headers: HeaderMap,
 ) -> Response {
-    let made = site.blocking(move |site| transcript_of(site, &run, &attempt, reply));
-    answer(made.await, &headers)
+    let opened = site.blocking(move |site| transcript_of(site, &run, &attempt, reply));
+    match opened.await {
+        Ok(text) => streamed(text, headers.get(header::RANGE)),
+        Err(problem) => problem.into_answer(),
+    }
 }
 
 pub(super) async fn diff(
@@ -28,11 +31,7 @@ pub(super) async fn diff(
     headers: HeaderMap,
 ) -> Response {
     let made = site.blocking(move |site| whole_diff(site, &run, &attempt));
-    answer(made.await, &headers)
-}
-
-fn answer(made: Result<Vec<u8>, Problem>, headers: &HeaderMap) -> Response {
-    match made {
+    match made.await {
         Ok(bytes) => plain(bytes, headers.get(header::RANGE)),
         Err(problem) => problem.into_answer(),
     }
@@ -51,24 +50,29 @@ fn no_attempt(place: &RunPlace, id: &str) -> Problem {
 }
 
 /// The events of a reply, as the agent wrote them. That of an attempt at work may be growing.
-fn transcript_of(site: &Site, run: &str, id: &str, number: usize) -> Result<Vec<u8>, Problem> {
+fn transcript_of(
+    site: &Site,
+    run: &str,
+    id: &str,
+    number: usize,
+) -> Result<TranscriptText, Problem> {
     let (place, report) = report_of(site, run)?;
     let attempt = find_attempt(&report, id).ok_or_else(|| no_attempt(&place, id))?;
     let files = TranscriptReader::new(place.engine.journal().folder());
     let recorded = number.checked_sub(1).and_then(|at| attempt.replies.get(at));
     let is_growing = attempt.outcome.is_none() && number == attempt.replies.len() + 1;
-    let read = match recorded {
-        Some(reply) => files.read(&reply.transcript, Some(&reply.sha256)),
+    let opened = match recorded {
+        Some(reply) => files.text(&reply.transcript, Some(&reply.sha256), &site.verified),
         None if is_growing => growing(&place, &report.attempts, attempt)
             .find()
             .ok_or(TranscriptError::NotKept)
-            .and_then(|(reference, _)| files.read(&reference, None)),
+            .and_then(|(reference, _)| files.text(&reference, None, &site.verified)),
         None => {
             let replies = attempt.replies.len();
             return Err(Problem::not_found(format!("the attempt has {replies} replies")));
         }
     };
-    read.map_err(|why| Problem::new(StatusCode::GONE, "transcript", why.to_string()))
+    opened.map_err(|why| Problem::new(StatusCode::GONE, "transcript", why.to_string()))
 }
 
 /// What an attempt changed, as `patch` reads it.

@@ -2,6 +2,7 @@
 
 use super::json;
 use super::path::PathParts;
+use super::plain::streamed;
 use crate::listing::{self, Wanted};
 use crate::pages::find_attempt;
 use crate::problem::Problem;
@@ -13,7 +14,10 @@ use axum::response::{IntoResponse, Response};
 use counterfoil_engine::journal::{RunCursor, RunFilter, RunGroup, RunOrder, RunSort};
 use counterfoil_engine::ledger::Totals;
 use counterfoil_engine::lists::{ClaimList, OpenQuestions, RunListItem};
-use counterfoil_engine::{Attempt, Question, RunReport, TranscriptError, TranscriptReader};
+use counterfoil_engine::{
+    Attempt, Question, RunReport, TranscriptError, TranscriptReader, TranscriptText, VerifiedTexts,
+};
+use counterfoil_flow::Reply;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, PoisonError};
@@ -225,7 +229,7 @@ pub(super) async fn reply_text(
     PathParts((run, attempt, reply)): PathParts<(String, String, usize)>,
     headers: HeaderMap,
 ) -> Response {
-    text(site, run, attempt, reply, headers, TranscriptReader::reply).await
+    text(site, run, attempt, reply, headers, TranscriptReader::reply_text).await
 }
 
 pub(super) async fn reply_prompt(
@@ -233,7 +237,7 @@ pub(super) async fn reply_prompt(
     PathParts((run, attempt, reply)): PathParts<(String, String, usize)>,
     headers: HeaderMap,
 ) -> Response {
-    text(site, run, attempt, reply, headers, TranscriptReader::prompt).await
+    text(site, run, attempt, reply, headers, TranscriptReader::prompt_text).await
 }
 
 /// The answer with a text, or with a range of its bytes. It is never shown as a page.
@@ -243,7 +247,7 @@ async fn text(
     attempt: String,
     number: usize,
     headers: HeaderMap,
-    read: impl Fn(&TranscriptReader, &counterfoil_flow::Reply) -> Result<Vec<u8>, TranscriptError>
+    open: impl Fn(&TranscriptReader, &Reply, &VerifiedTexts) -> Result<TranscriptText, TranscriptError>
     + Send
     + 'static,
 ) -> Response {
@@ -253,53 +257,12 @@ async fn text(
         let reply = reply.ok_or_else(|| {
             Problem::not_found(format!("the attempt has {} replies", attempt.replies.len()))
         })?;
-        read(&files, reply)
+        open(&files, reply, &site.verified)
             .map_err(|why| Problem::new(StatusCode::GONE, "transcript", why.to_string()))
     });
     match made.await {
-        Ok(bytes) => plain(bytes, headers.get(header::RANGE)),
+        Ok(text) => streamed(text, headers.get(header::RANGE)),
         Err(problem) => problem.into_answer(),
-    }
-}
-
-/// The answer with a text, or with a range of its bytes.
-pub(super) fn plain(mut bytes: Vec<u8>, range: Option<&HeaderValue>) -> Response {
-    let total = bytes.len();
-    let kind = (header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    let ranges = (header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    let Some(asked) = range.and_then(|range| range.to_str().ok()).and_then(parse_range) else {
-        return ([kind, ranges], bytes).into_response();
-    };
-    let (from, to) = match asked {
-        (Some(from), to) => (from, to.map_or(total, |to| to.saturating_add(1)).min(total)),
-        (None, last) => (total.saturating_sub(last.unwrap_or(0)), total),
-    };
-    let content_range = |text: String| {
-        (
-            header::CONTENT_RANGE,
-            HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("")),
-        )
-    };
-    if from >= to {
-        let status = StatusCode::RANGE_NOT_SATISFIABLE;
-        return (status, [kind, content_range(format!("bytes */{total}"))]).into_response();
-    }
-    bytes.truncate(to);
-    let part = bytes.split_off(from);
-    let range = content_range(format!("bytes {from}-{}/{total}", to - 1));
-    (StatusCode::PARTIAL_CONTENT, [kind, ranges, range], part).into_response()
-}
-
-/// The first and the last byte of a header `Range` with one range: `bytes=0-99`, `bytes=100-`,
-/// `bytes=-50`. Others are ignored, as the standard allows.
-fn parse_range(text: &str) -> Option<(Option<usize>, Option<usize>)> {
-    let (from, to) = text.strip_prefix("bytes=")?.split_once('-')?;
-    let number = |text: &str| {
-        if text.is_empty() { Some(None) } else { text.trim().parse().ok().map(Some) }
-    };
-    match (number(from)?, number(to)?) {
-        (None, None) => None,
-        range => Some(range),
     }
 }
 
@@ -319,37 +282,5 @@ pub(super) async fn bundle(
             ([(header::CONTENT_TYPE, kind)], bytes).into_response()
         }
         Err(problem) => problem.into_answer(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_range_is_read_and_others_are_ignored() {
-        for (text, range) in [
-            ("bytes=0-99", Some((Some(0), Some(99)))),
-            ("bytes=100-", Some((Some(100), None))),
-            ("bytes=-50", Some((None, Some(50)))),
-            ("bytes=-", None),
-            ("bytes=a-b", None),
-            ("lines=1-2", None),
-            ("bytes=0-1,3-4", None),
-        ] {
-            assert_eq!(parse_range(text), range, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_range_is_a_part_and_one_outside_is_refused() {
-        let status = |range: &'static str| {
-            plain(b"0123456789".to_vec(), Some(&HeaderValue::from_static(range))).status()
-        };
-        assert_eq!(status("bytes=2-4"), StatusCode::PARTIAL_CONTENT);
-        assert_eq!(status("bytes=2-400"), StatusCode::PARTIAL_CONTENT);
-        assert_eq!(status("bytes=10-"), StatusCode::RANGE_NOT_SATISFIABLE);
-        assert_eq!(status("bytes=5-2"), StatusCode::RANGE_NOT_SATISFIABLE);
-        assert_eq!(status("nothing"), StatusCode::OK);
     }
 }

@@ -10,6 +10,7 @@ use super::{Rendered, Section, claims};
 use crate::folders::RunPlace;
 use crate::format::{self, Mark};
 use crate::problem::Problem;
+use crate::revalidation::RunContract;
 use crate::site::Site;
 use askama::Template;
 use counterfoil_engine::ledger::Entry;
@@ -100,14 +101,14 @@ pub(super) fn render(
         .and_then(|name| workflow.as_ref().and_then(|workflow| workflow.contract(name)));
     let changes = DiffSection::new(site, &place, &report, attempt, diff::ON_PAGE);
     let is_at_work = is_at_work(attempt, &report);
-    let contract = contract.map(AsRef::as_ref);
+    let contract = contract.map(|contract| RunContract { contract, bundle: &run_state.bundle });
     let sections = vec![
         Section::new("attempt-head", &head(&place, &report, &entries, attempt))?,
         Section::new("attempt-claims", &claims::list(&place.run, own))?,
         Section::new("attempt-calls", &calls::calls(site, &place, &report, attempt))?,
         Section::new(
             "attempt-replies",
-            &replies::replies(&place, (attempt, is_at_work), contract, query),
+            &replies::replies((site, &place), (attempt, is_at_work), contract, query),
         )?,
         Section::new("attempt-result", &outcome(attempt))?,
         Section::new("attempt-diff", &changes)?,

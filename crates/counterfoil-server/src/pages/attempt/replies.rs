@@ -5,14 +5,15 @@ use crate::excerpt::{self, Excerpt};
 use crate::folders::RunPlace;
 use crate::format::{self, Mark};
 use crate::pages::filters;
+use crate::revalidation::{MAX_VIOLATIONS, RunContract};
+use crate::site::Site;
 use askama::Template;
+use counterfoil_contract::Violation;
 use counterfoil_contract::text::pluralize;
-use counterfoil_contract::{Contract, Violation};
-use counterfoil_engine::{Attempt, TranscriptError, TranscriptReader};
-use counterfoil_flow::Reply;
+use counterfoil_engine::{Attempt, TranscriptError, TranscriptReader, TranscriptText};
 
-/// The most violations that are shown at once.
-const MAX_VIOLATIONS: usize = 50;
+/// The most bytes of a reply that a page looks at. The API has all.
+const MAX_REPLY: u64 = 64 << 20;
 /// The lines of a reply on a page.
 const LINES: usize = 200;
 /// The most characters of a prompt that a page shows. The API has the whole.
@@ -44,6 +45,8 @@ pub(super) struct Replies {
     more_violations: usize,
     /// Whether the violations come from validating the reply again.
     is_validated_again: bool,
+    /// Why it was not validated again; empty if it was, or need not be.
+    not_validated: String,
     prompt: String,
     prompt_is_cut: bool,
     prompt_address: String,
@@ -86,9 +89,9 @@ struct Found {
 }
 
 pub(super) fn replies(
-    place: &RunPlace,
+    (site, place): (&Site, &RunPlace),
     (attempt, is_at_work): (&Attempt, bool),
-    contract: Option<&Contract>,
+    contract: Option<RunContract<'_>>,
     query: &Query,
 ) -> Replies {
     let run = format::encode(&place.run);
@@ -118,6 +121,7 @@ pub(super) fn replies(
         violations: Vec::new(),
         more_violations: 0,
         is_validated_again: false,
+        not_validated: String::new(),
         prompt: String::new(),
         prompt_is_cut: false,
         prompt_address: format!("{api}/prompt"),
@@ -140,25 +144,28 @@ pub(super) fn replies(
     page.model = format::cell(reply.model.as_deref().unwrap_or_default());
     let files = TranscriptReader::new(place.engine.journal().folder());
     if is_agent {
-        page.fill_prompt(files.prompt(reply));
+        page.fill_prompt(files.prompt_text(reply, &site.verified));
     }
-    match files.reply(reply) {
-        Ok(text) => {
-            let is_last = number == count;
-            let violations = recorded(attempt, is_last)
-                .or_else(|| {
-                    page.is_validated_again = true;
-                    again(contract?, reply, &text)
-                })
-                .unwrap_or_default();
-            page.more_violations = violations.len().saturating_sub(MAX_VIOLATIONS);
-            page.violations = violations
-                .iter()
-                .take(MAX_VIOLATIONS)
-                .enumerate()
-                .map(|(at, violation)| wrong(at + 1, violation, &text))
-                .collect();
+    let opened = files.reply_text(reply, &site.verified);
+    match opened.and_then(|text| Ok((text.whole(MAX_REPLY)?, text.size()))) {
+        Ok((Some(text), _)) => {
+            if number == count {
+                page.fill_violations(&recorded(attempt), &text);
+            } else if let Some(contract) = contract.filter(|_| reply.status != "accepted") {
+                page.is_validated_again = true;
+                match site.validated.of(&site.checks, contract, &text) {
+                    Ok(again) => {
+                        page.fill_violations(&again.violations, &text);
+                        page.more_violations = again.total.saturating_sub(again.violations.len());
+                    }
+                    Err(why) => why.clone_into(&mut page.not_validated),
+                }
+            }
             page.fill_text(&text, query);
+        }
+        Ok((None, size)) => {
+            page.size = format!("{size} bytes");
+            page.unreadable = format!("it has {size} bytes, and only the raw text shows so many");
         }
         Err(why) => page.unreadable = format::text(&why.to_string()),
     }
@@ -166,13 +173,25 @@ pub(super) fn replies(
 }
 
 impl Replies {
+    /// Adds what is wrong with the reply.
+    fn fill_violations(&mut self, violations: &[Violation], text: &[u8]) {
+        self.more_violations = violations.len().saturating_sub(MAX_VIOLATIONS);
+        let shown = violations.iter().take(MAX_VIOLATIONS).enumerate();
+        self.violations = shown.map(|(at, violation)| wrong(at + 1, violation, text)).collect();
+    }
+
     /// Adds what the agent was asked.
-    fn fill_prompt(&mut self, prompt: Result<Vec<u8>, TranscriptError>) {
-        match prompt {
-            Ok(prompt) => {
-                let prompt = String::from_utf8_lossy(&prompt);
+    fn fill_prompt(&mut self, prompt: Result<TranscriptText, TranscriptError>) {
+        // A character has at most four bytes.
+        let begin = |text: TranscriptText| match text.size() {
+            0 => Ok((Vec::new(), 0)),
+            size => Ok((text.read_at(0, 4 * MAX_PROMPT)?, size)),
+        };
+        match prompt.and_then(begin) {
+            Ok((begin, size)) => {
+                let prompt = String::from_utf8_lossy(&begin);
                 let shown: String = prompt.chars().take(MAX_PROMPT).collect();
-                self.prompt_is_cut = shown.len() < prompt.len();
+                self.prompt_is_cut = shown.len() < prompt.len() || (begin.len() as u64) < size;
                 self.prompt = format::text(&shown);
             }
             Err(why) => {
@@ -204,19 +223,10 @@ impl Replies {
 }
 
 /// The violations that are recorded: those of the last reply.
-fn recorded(attempt: &Attempt, is_last: bool) -> Option<Vec<Violation>> {
+/// Those of an earlier reply follow from its text.
+fn recorded(attempt: &Attempt) -> Vec<Violation> {
     let violations = attempt.violations.iter();
-    let read = violations.filter_map(|violation| serde_json::from_value(violation.clone()).ok());
-    is_last.then(|| read.collect())
-}
-
-/// The violations of an earlier reply. They are not recorded, and follow from its text.
-fn again(contract: &Contract, reply: &Reply, text: &[u8]) -> Option<Vec<Violation>> {
-    if reply.status == "accepted" {
-        return None;
-    }
-    let text = std::str::from_utf8(text).ok()?;
-    Some(contract.check(text).violations)
+    violations.filter_map(|violation| serde_json::from_value(violation.clone()).ok()).collect()
 }
 
 fn wrong(number: usize, violation: &Violation, text: &[u8]) -> Wrong {
