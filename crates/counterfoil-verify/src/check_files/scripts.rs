@@ -150,8 +150,9 @@ struct Search<'a, 'r> {
     read: &'a mut ReadAtStart<'r>,
     /// The files that were looked for.
     seen: BTreeMap<PathBuf, Option<Vec<u8>>>,
-    /// The `package.json` files whose scripts are searched.
-    packages: BTreeMap<PathBuf, Packages>,
+    /// The `package.json` files whose scripts are searched, for commands that count and for those in
+    /// scripts.
+    packages: BTreeMap<(PathBuf, bool), Packages>,
     /// The makefiles and targets that were searched.
     makefiles: BTreeSet<(PathBuf, String)>,
     /// The values of variables that a line sets.
@@ -362,9 +363,9 @@ impl Search<'_, '_> {
             self.wrapped(arguments, place, depth, is_direct);
         } else if has("interpreters", name) {
             self.interpreter(name, arguments, place, depth, is_direct);
-        } else if has("packages", name) && is_direct {
+        } else if has("packages", name) {
             let at = option(arguments, &["--prefix", "-C", "--cwd", "--dir"]).unwrap_or(".");
-            self.package_scripts(&place.folder.join(at), arguments, depth);
+            self.package_scripts(&place.folder.join(at), arguments, depth, is_direct);
             if let Some(at) = subcommand {
                 self.wrapped(&arguments[at + 1..], place, depth, is_direct);
             }
@@ -461,24 +462,33 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Searches the scripts of a `package.json` that a command runs.
-    fn package_scripts(&mut self, folder: &Path, arguments: &[&str], depth: usize) {
+    /// Searches the scripts of a `package.json` that a command runs. What is not direct in the command
+    /// is not in them.
+    fn package_scripts(
+        &mut self,
+        folder: &Path,
+        arguments: &[&str],
+        depth: usize,
+        is_direct: bool,
+    ) {
         if depth >= MAX_DEPTH {
             return;
         }
         let Some(file) = below_top(&folder.join("package.json")) else { return };
-        if !self.packages.contains_key(&file) {
-            let Some(bytes) = self.content(&file) else {
-                self.found.missing.insert(file);
+        let key = (file, is_direct);
+        if !self.packages.contains_key(&key) {
+            let Some(bytes) = self.content(&key.0) else {
+                // A script may do without it.
+                self.found.missing.extend(is_direct.then_some(key.0));
                 return;
             };
             let packages = Packages::new(bytes);
-            self.packages.insert(file.clone(), packages);
+            self.packages.insert(key.clone(), packages);
         }
-        let called = self.packages.get_mut(&file).map(|packages| packages.called_by(arguments));
+        let called = self.packages.get_mut(&key).map(|packages| packages.called_by(arguments));
         for line in called.unwrap_or_default() {
             let place = Place { folder: folder.to_owned(), script: None };
-            self.lines(&line, place, MAX_DEPTH - 1, true);
+            self.lines(&line, place, depth + 1, is_direct);
         }
     }
 }

@@ -339,6 +339,14 @@ fn the_scripts_of_a_command_are_found() {
             "mk/Makefile",
             "PY = python3\nall: test\ntest: lint\n\t@$(PY) t.py\nlint:\n\tsh ./lint.sh\nother:\n\tsh other.sh\n",
         ),
+        (
+            "ci/package.json",
+            r#"{"scripts": {"test": "sh ci/test.sh", "lint": "sh tools/lint.sh", "unit": "node unit.js",
+                "both": "sh fast.sh && npm run fast", "fast": "node fast.js", "all": "npx run-s lint"}}"#,
+        ),
+        ("ci/ci/test.sh", "set -e\nnpm run lint; npm run unit\n"),
+        ("ci/tools/lint.sh", "sh tools/all.sh\n"),
+        ("ci/fast.sh", "npm run fast; run-s all\nnpm --prefix none ci\n"),
         ("inc/Makefile", "-include rules/common.mk\nall: check\n"),
         ("inc/rules/common.mk", "check:\n\tsh check.sh\n"),
         ("tools/__main__.py", ""),
@@ -347,6 +355,12 @@ fn the_scripts_of_a_command_are_found() {
     for (line, expected) in [
         ("cargo test", &[][..]),
         ("npm --prefix loop test", &["loop/u.sh"]),
+        // What a script runs is followed to other scripts of shells.
+        ("npm --prefix ci test", &["ci/ci/test.sh", "ci/tools/all.sh", "ci/tools/lint.sh"]),
+        (
+            "cd ci; npm run both",
+            &["ci/fast.js", "ci/fast.sh", "ci/tools/all.sh", "ci/tools/lint.sh"],
+        ),
         ("make -C mk test", &["mk/lint.sh", "mk/t.py"]),
         ("make -C mk", &["mk/lint.sh", "mk/t.py"]),
         ("make -C mk other", &["mk/other.sh"]),
