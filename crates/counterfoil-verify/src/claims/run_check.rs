@@ -12,7 +12,7 @@ use counterfoil_contract::text::duration;
 pub struct CheckRun {
     /// The command, as text.
     pub command: String,
-    /// The exit code; none if it did not exit by itself.
+    /// The exit code; none if it did not exit by itself, or exited with 0 without a success.
     pub exit_code: Option<i32>,
     /// Why it did not pass; empty if it did.
     pub reason: String,
@@ -44,7 +44,11 @@ pub async fn run_check(check: &Check, context: &mut VerifyContext<'_>) -> Option
     let outcome = check::run(check, &mut state, context).await;
     let (exit_code, reason) = match &outcome.status {
         CheckStatus::Stopped => return None,
-        CheckStatus::Exited(0) => (Some(0), String::new()),
+        CheckStatus::Exited(0) => match &outcome.without_pass {
+            None => (Some(0), String::new()),
+            // A test that does not run finds nothing.
+            Some(why) => (None, idle_text(&outcome.line, why)),
+        },
         CheckStatus::Exited(code) => {
             (Some(*code), format!("`{}` {}", outcome.line, outcome.failed(*code)))
         }

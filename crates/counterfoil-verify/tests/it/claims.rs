@@ -16,8 +16,8 @@ use counterfoil_contract::Contract;
 use counterfoil_contract::claim::{Claim, ClaimReport, EffectiveClaim, Verdict};
 use counterfoil_process::StopRequest;
 use counterfoil_verify::claims::{
-    CheckCache, CommitsBefore, Refs, Since, StartWords, TestCounts, UnobservableError,
-    VerifyConfig, VerifyContext, WorkspaceView, verify,
+    CheckCache, CheckRun, CommitsBefore, Refs, Since, StartWords, TestCounts, UnobservableError,
+    VerifyConfig, VerifyContext, WorkspaceView, run_check, verify,
 };
 use counterfoil_verify::unfinished::{self, UnfinishedWork};
 use counterfoil_workspace::snapshot::{Change, Changes};
@@ -148,6 +148,21 @@ impl TestWorkspace {
         value: &Value,
         stop: watch::Receiver<StopRequest>,
     ) -> Vec<ClaimReport> {
+        self.observed(stop, async |context| verify(claims, contract, value, context).await)
+    }
+
+    /// Runs a check by itself.
+    fn run_check(&self, name: &str) -> CheckRun {
+        let (_keep, stop) = watch::channel(StopRequest::None);
+        let check = self.config.checks[name].clone();
+        self.observed(stop, async |context| run_check(&check, context).await).unwrap()
+    }
+
+    fn observed<T>(
+        &self,
+        stop: watch::Receiver<StopRequest>,
+        then: impl AsyncFnOnce(&mut VerifyContext<'_>) -> T,
+    ) -> T {
         let mut view = FolderComparison { workspace: self, changes: Changes::default() };
         let tasks = Arc::new(tasks_contract());
         let contracts = move |id: &str| (id == "acme/tasks").then(|| tasks.clone());
@@ -174,7 +189,7 @@ impl TestWorkspace {
             concurrent_writer: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(verify(claims, contract, value, &mut context))
+        runtime.block_on(then(&mut context))
     }
 }
 

@@ -227,3 +227,26 @@ fn a_success_without_a_test_that_passed_is_not_verified() {
         assert!(reason.contains(why), "{line}: {reason}");
     }
 }
+
+#[test]
+fn a_check_that_is_run_by_itself_does_not_pass_without_a_test_that_passed() {
+    let line = |counts: &str| format!("test = \"echo 'test result: ok. {counts}'\"\n");
+    for (checks, exit_code, reason) in [
+        (line("2 passed; 0 failed; 0 ignored"), Some(0), ""),
+        (
+            line("0 passed; 0 failed; 3 ignored"),
+            None,
+            "exited with 0, but no test passed: 3 skipped",
+        ),
+        (line("0 passed; 0 failed; 0 ignored"), None, "exited with 0, but it ran no test"),
+        ("test = \"true\"\n".to_owned(), Some(0), ""),
+    ] {
+        let workspace = TestWorkspace::with(&[]).check(&format!("[checks]\n{checks}"));
+        // The second time, the outcome comes from the cache.
+        for _ in 0..2 {
+            let run = workspace.run_check("test");
+            assert_eq!((run.exit_code, run.passed()), (exit_code, exit_code.is_some()));
+            assert!(run.reason.contains(reason), "{}", run.reason);
+        }
+    }
+}
