@@ -41,7 +41,7 @@ fn key_length(text: &str) -> usize {
         let (gap, breaks) = gap(rest);
         let rest = &rest[gap..];
         if breaks && FIELDS.iter().any(|field| rest.starts_with(field)) {
-            length += gap + rest.find(['\n', '\r', '\\', '"']).unwrap_or(rest.len());
+            length += gap + field_length(rest);
             continue;
         }
         let line = rest.find(|char| !is_base64(char)).unwrap_or(rest.len());
@@ -51,6 +51,18 @@ fn key_length(text: &str) -> usize {
         }
         length += gap + line;
     }
+}
+
+/// The length of a field, up to the line break. Without one, a quote ends the string that contains it.
+fn field_length(text: &str) -> usize {
+    // Of several backslashes, the first one tells what they are.
+    let is_end = |at: &usize| {
+        !text[*at..].starts_with('\\')
+            || (!text[..*at].ends_with('\\') && escaped_break(&text[*at..]).is_some())
+    };
+    let mut ends = text.match_indices(['\n', '\r', '\\']).map(|(at, _)| at);
+    let end = ends.find(is_end).or_else(|| text.find(['\\', '"']));
+    end.unwrap_or(text.len())
 }
 
 /// The length of the whitespace and the line breaks at the beginning of a text, as they are or
@@ -120,6 +132,18 @@ mod tests {
             (
                 "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AB\n\nMIIE\nowIB",
                 "K",
+            ),
+            (
+                "-----BEGIN PGP PRIVATE KEY BLOCK-----\nComment: Alice \"main\"\n\nlQOYBF\n=aB3d\n-----END PGP PRIVATE KEY BLOCK-----",
+                "K\n-----END PGP PRIVATE KEY BLOCK-----",
+            ),
+            (
+                r#"{"a": "-----BEGIN PGP PRIVATE KEY BLOCK-----\\nComment: \\\"main\\\"\\n\\nlQOYBF\\n"}, 1"#,
+                r#"{"a": "K\\n"}, 1"#,
+            ),
+            (
+                r#"("-----BEGIN PGP PRIVATE KEY BLOCK-----\nComment: main") + rest"#,
+                r#"("K") + rest"#,
             ),
             ("  -----BEGIN PRIVATE KEY-----\n  MIIE\n  owIB\nnext: line", "  K\nnext: line"),
             ("-----BEGIN PRIVATE KEY-----\nMIIEowIB\n\nThe key is bad.", "K\n\nThe key is bad."),
