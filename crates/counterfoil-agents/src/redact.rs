@@ -17,15 +17,14 @@ use kinds::{
     is_plausible, trim_sentence,
 };
 use regex::{Regex, RegexSet};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The most passes over a text. Another pass is made as long as a replacement reveals another
 /// secret.
 const MAX_ROUNDS: usize = 16;
-/// The most bytes of known values, and of the patterns for those with several spellings, that are
-/// searched for everywhere. Further values are only redacted where their form or name identifies
-/// them.
+/// The most bytes of known values that are searched for everywhere, and of the patterns for their other
+/// spellings. Further values and spellings are only redacted where their form or name identifies them.
 const MAX_KNOWN_BYTES: usize = 1 << 18;
 /// The longest value that can be a password or token.
 const MAX_KNOWN_VALUE_BYTES: usize = 4096;
@@ -38,8 +37,14 @@ pub struct Redactor {
     known: BTreeMap<String, &'static str>,
     /// The known values by what all their spellings have in common.
     unescaped: BTreeMap<String, String>,
-    /// The total length of what is searched for, in bytes.
+    /// The known values whose spellings are searched for.
+    spelled: BTreeSet<String>,
+    /// What is known of the beginnings of all values.
+    beginnings: cut::Beginnings,
+    /// The total length of the known values, in bytes.
     known_bytes: usize,
+    /// The total length of the patterns for their spellings.
+    spelled_bytes: usize,
     /// Patterns for the known values and for their spellings, compiled when they are first needed.
     literals: Option<Vec<Regex>>,
     /// The placeholder of each secret.
@@ -137,7 +142,10 @@ impl Redactor {
             },
             known: BTreeMap::new(),
             unescaped: BTreeMap::new(),
+            spelled: BTreeSet::new(),
+            beginnings: cut::Beginnings::default(),
             known_bytes: 0,
+            spelled_bytes: 0,
             literals: None,
             labels: BTreeMap::new(),
             numbers: BTreeMap::new(),
@@ -184,18 +192,22 @@ impl Redactor {
         if value.len() > MAX_KNOWN_VALUE_BYTES || self.known.contains_key(value) {
             return;
         }
-        let size = if spellings::differ(value) {
-            value.len() + spellings::pattern(value).len()
-        } else {
-            value.len()
-        };
-        if self.known_bytes + size <= MAX_KNOWN_BYTES {
-            self.known.insert(value.to_owned(), kind);
-            let unescaped = spellings::unescape(value).text;
-            self.unescaped.entry(unescaped).or_insert_with(|| value.to_owned());
-            self.known_bytes += size;
-            self.literals = None;
+        if self.known_bytes + value.len() > MAX_KNOWN_BYTES {
+            return;
         }
+        self.known_bytes += value.len();
+        if spellings::differ(value) {
+            let size = spellings::pattern(value).len();
+            if self.spelled_bytes + size <= MAX_KNOWN_BYTES {
+                self.spelled_bytes += size;
+                self.spelled.insert(value.to_owned());
+            }
+        }
+        self.known.insert(value.to_owned(), kind);
+        let unescaped = spellings::unescape(value).text;
+        self.beginnings.add(&unescaped);
+        self.unescaped.entry(unescaped).or_insert_with(|| value.to_owned());
+        self.literals = None;
     }
 
     /// Redacts JSON, lines of JSON, or any text. None if the bytes are not UTF-8.
@@ -228,7 +240,7 @@ impl Redactor {
         let mut known: Vec<&String> = self.known.keys().collect();
         known.sort_by_key(|value| std::cmp::Reverse(value.len()));
         let plain: Vec<String> = known.iter().map(|value| regex::escape(value)).collect();
-        let quoted = known.into_iter().filter(|value| spellings::differ(value));
+        let quoted = known.into_iter().filter(|value| self.spelled.contains(*value));
         let quoted: Vec<String> = quoted.map(|value| spellings::pattern(value)).collect();
         let patterns = [plain, quoted].into_iter().filter(|all| !all.is_empty());
         let compiled = patterns.filter_map(|all| {

@@ -8,8 +8,10 @@ pub(super) fn differ(value: &str) -> bool {
     value.chars().any(is_escaped)
 }
 
+/// Whether some encoder escapes a character: many write `&`, `<` and `+` as `\u0026` and so on, and
+/// some write `/` as `\/`.
 fn is_escaped(char: char) -> bool {
-    matches!(char, '"' | '\'' | '\\') || char.is_control() || !char.is_ascii()
+    !char.is_ascii_alphanumeric()
 }
 
 /// A pattern for a value in all its spellings. Every quotation adds backslashes, so that any number
@@ -18,16 +20,25 @@ pub(super) fn pattern(value: &str) -> String {
     let mut pattern = String::with_capacity(value.len() * 2);
     for char in value.chars() {
         let literal = regex::escape(char.encode_utf8(&mut [0; 4]));
-        match char {
-            '"' | '\'' => pattern.push_str(&format!(r"\\*{literal}")),
-            '\\' => pattern.push_str(r"\\+"),
-            _ if is_escaped(char) => {
-                pattern.push_str(&format!(r"(?:{literal}|{})", escapes(char)));
-            }
-            _ => pattern.push_str(&literal),
-        }
+        let code = u32::from(char);
+        let _ = match char {
+            _ if !is_escaped(char) => write!(pattern, "{literal}"),
+            '\\' => write!(pattern, r"\\+(?:u005[cC])?"),
+            // Kept short: most secrets have such a character.
+            ' '..='~' => write!(pattern, r"(?:\\*{literal}|\\+u00{})", either_case(code)),
+            _ => write!(pattern, "(?:{literal}|{})", escapes(char)),
+        };
     }
     pattern
+}
+
+/// A pattern for two hexadecimal digits.
+fn either_case(code: u32) -> String {
+    let digit = |digit: char| match digit {
+        'a'..='f' => format!("[{digit}{}]", digit.to_ascii_uppercase()),
+        _ => digit.to_string(),
+    };
+    format!("{code:02x}").chars().map(digit).collect()
 }
 
 /// A pattern for the escapes of a character.
@@ -125,7 +136,7 @@ mod tests {
     use serde_json::Value;
 
     /// Values that are written differently where they are quoted.
-    const VALUES: [&str; 7] = [
+    const VALUES: [&str; 9] = [
         r#"Tr0ub4dor"3xq\77zz"#,
         "two\tcolumns and\nthree\r\nlines",
         "caf\u{e9}-cr\u{e8}me-\u{1f511}-9",
@@ -133,6 +144,8 @@ mod tests {
         "bell\u{7}nul\0esc\u{1b}[1m",
         r#""quoted-9""#,
         r"ends-with-9\",
+        "Tr0ub4dor&3xq77zz",
+        "p4/ss+w<o>r=d'9",
     ];
 
     fn json(text: &str) -> String {
@@ -148,6 +161,17 @@ mod tests {
         json(text).encode_utf16().map(unit).collect()
     }
 
+    /// As encoders write that guard against HTML, with `\/` for a slash.
+    fn html(text: &str) -> String {
+        let json = json(text);
+        let special = |char: char| match char {
+            '&' | '<' | '>' | '+' | '=' | '\'' => format!("\\u{:04X}", u32::from(char)),
+            '/' => r"\/".to_owned(),
+            _ => char.to_string(),
+        };
+        json.chars().map(special).collect()
+    }
+
     fn debug(text: &str) -> String {
         let quoted = format!("{text:?}");
         quoted[1..quoted.len() - 1].to_owned()
@@ -155,7 +179,8 @@ mod tests {
 
     #[test]
     fn a_known_value_is_redacted_in_each_of_its_spellings() {
-        let quotations: [fn(&str) -> String; 4] = [json, ascii, debug, |text| text.to_owned()];
+        let quotations: [fn(&str) -> String; 5] =
+            [json, ascii, html, debug, |text| text.to_owned()];
         for value in VALUES {
             let mut redactor = Redactor::new(&[]).unwrap();
             redactor.learn_variables([("DEPLOY_KEY_SECRET".to_owned(), value.to_owned())]);
@@ -180,10 +205,40 @@ mod tests {
     }
 
     #[test]
+    fn a_known_value_is_redacted_in_json_in_json() {
+        let mut redactor = Redactor::new(&[]).unwrap();
+        redactor.learn_variables([("PGPASSWORD".to_owned(), VALUES[7].to_owned())]);
+        let log = r#"{"dsn":"app:Tr0ub4dor\u00263xq77zz@db"}"#;
+        let line = serde_json::json!({"type": "tool_result", "content": log}).to_string();
+        let redacted = redactor.redact_bytes(line.as_bytes(), RedactionLevel::KnownForms).unwrap();
+        let redacted = String::from_utf8(redacted).unwrap();
+        assert!(redacted.contains("app:[redacted:variable#1]@db"), "{redacted}");
+    }
+
+    #[test]
+    fn a_value_whose_spellings_are_too_many_is_redacted_as_it_is() {
+        let mut redactor = Redactor::new(&[]).unwrap();
+        let value = |n: usize| format!("k{n:05}{}", "-+9".repeat(600));
+        let values = (0..30).map(|n| (format!("KEY{n}_TOKEN"), value(n)));
+        redactor.learn_variables(values);
+        for n in 0..30 {
+            let redacted = redactor.redact_text(&value(n), RedactionLevel::KnownForms);
+            assert_eq!(redacted, format!("[redacted:variable#{}]", n + 1));
+        }
+    }
+
+    #[test]
     fn what_is_left_of_a_known_value_is_redacted_in_each_of_its_spellings() {
         let mut redactor = Redactor::new(&[]).unwrap();
         redactor.learn_variables([("DEPLOY_KEY_SECRET".to_owned(), VALUES[0].to_owned())]);
-        for written in [r#"Tr0ub4dor"3x"#, r#"Tr0ub4dor\"3x"#, r#"Tr0ub4dor\\\"3xq\\\\7"#] {
+        for written in [
+            r#"Tr0ub4dor"3x"#,
+            r#"Tr0ub4dor\"3x"#,
+            r#"Tr0ub4dor\\\"3xq\\\\7"#,
+            // In the middle of an escape.
+            r"Tr0ub4dor\",
+            r"Tr0ub4dor\\u00",
+        ] {
             let redacted =
                 redactor.redact_text(&format!("(a {written}… b)"), RedactionLevel::KnownForms);
             assert!(redacted.starts_with("(a [redacted:variable#"), "{redacted}");
