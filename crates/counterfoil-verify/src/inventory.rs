@@ -108,8 +108,8 @@ struct Inventory {
     only: Option<u32>,
     /// What decides about tests from outside of them.
     switches: Vec<Switch>,
-    /// The modules of a Rust file that are in other files, with their lines.
-    modules: Vec<(String, u32)>,
+    /// The modules of a Rust file that are in other files.
+    modules: Vec<scope::Module>,
     /// The functions with assertions that nothing in the file calls, with their lines.
     idle: Vec<(String, u32)>,
 }

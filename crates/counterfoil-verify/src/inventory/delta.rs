@@ -8,12 +8,13 @@ mod switches;
 use super::body::Body;
 use super::changes::{IneffectiveTest, SelectionChange, TestDelta, TestName, WeakenedTest};
 use super::parse::{Deadline, Language, ParseFailure, decoded};
+use super::scope::Module;
 use super::{Inventory, Test, TestState, doctests, read, selection};
 use counterfoil_contract::text::{display_path, escape_control, join_limited, pluralize};
 use memchr::memmem;
 use pairing::pair;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use switches::Switches;
@@ -47,7 +48,7 @@ pub fn compare<'a, B: AsRef<[u8]>>(
         // What was in another encoding may stay so: Python reads it if the file declares it.
         let after = if matches!(before, Cow::Owned(_)) { decoded(after) } else { after.into() };
         let (before, after) = (&*before, &*after);
-        comparison.declare(path, after);
+        comparison.targets(path, after);
         comparison.examples(path, before, after);
         if selection::is_settings_file(path) {
             comparison.settings(path, before, after, deadline);
@@ -76,12 +77,16 @@ struct Comparison {
     added: Vec<LocatedTest>,
     deleted: HashSet<PathBuf>,
     created: HashSet<PathBuf>,
-    /// The modules and files of Rust that changed files declare.
-    declared: HashSet<String>,
+    /// The modules of Rust that changed files declare, with these files.
+    modules: Vec<(PathBuf, Module)>,
+    /// The files of these modules, with the files that declare them.
+    declared: HashMap<PathBuf, Vec<PathBuf>>,
+    /// The files of Rust that changed manifests name.
+    targets: HashSet<PathBuf>,
     /// The switches of each folder.
     switches: BTreeMap<PathBuf, Switches>,
     /// The modules that a Rust file no longer has.
-    lost_modules: Vec<(PathBuf, String, u32)>,
+    lost_modules: Vec<(PathBuf, Module)>,
 }
 
 impl Comparison {
@@ -110,13 +115,14 @@ impl Comparison {
         }
         let Inventory { tests, broken, comments, switches, modules, idle, .. } = new;
         self.compare_switches(path, old.switches, switches);
-        for (name, line) in old.modules {
-            if !modules.iter().any(|(other, _)| *other == name)
-                && (is_test_module(&name) || path.iter().any(|part| part == "tests"))
+        for module in old.modules.into_iter().filter(|module| !module.name.is_empty()) {
+            if !modules.iter().any(|other| other.name == module.name)
+                && (is_test_module(&module.name) || path.iter().any(|part| part == "tests"))
             {
-                self.lost_modules.push((path.to_owned(), name, line));
+                self.lost_modules.push((path.to_owned(), module));
             }
         }
+        self.modules.extend(modules.into_iter().map(|module| (path.to_owned(), module)));
         let located = |test: Test| LocatedTest { file: path.to_owned(), test };
         let (mut unclear, mut looked) = (Vec::new(), 0);
         let mut is_less = false;
@@ -228,6 +234,7 @@ impl Comparison {
     }
 
     fn finish(mut self) -> TestDelta {
+        self.declare();
         self.sort_added();
         self.pair_by_key(
             |test| Some((test.name.clone(), test.body.digest)),

@@ -58,7 +58,8 @@ impl Language {
     /// Whether a text may contain tests. Avoids parsing most changed files.
     pub(crate) fn may_hold_tests(self, path: &Path, text: &[u8]) -> bool {
         // Its modules may be in other files.
-        if self == Self::Rust && path.iter().any(|part| part == "tests") {
+        let is_in = |folder: &str| path.iter().any(|part| part == folder);
+        if self == Self::Rust && (is_in("tests") || !is_in("src")) {
             return true;
         }
         if self == Self::Python && path.file_name().is_some_and(|name| name == "conftest.py") {

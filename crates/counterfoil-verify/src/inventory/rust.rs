@@ -44,15 +44,15 @@ pub(super) fn find(root: Node<'_>, source: &Source<'_>, found: &mut TestCollecto
                     if let Some(body) = child.child_by_field_name("body") {
                         open.push((body, module(found, scope, name, &attributes)));
                     } else if !attributes.skipped.is_some() && !found.is_skipped(scope) {
-                        found.module(name, line_number(child));
+                        found.module(scope, name, line_number(child), attributes.path);
                     }
                 }
-                "macro_invocation" => invocation(child, text, scope, found),
+                "macro_invocation" => invocation(child, text, scope, &attributes, found),
                 "expression_statement" => {
                     if let Some(inner) =
                         child.named_child(0).filter(|inner| inner.kind() == "macro_invocation")
                     {
-                        invocation(inner, text, scope, found);
+                        invocation(inner, text, scope, &attributes, found);
                     }
                 }
                 "ERROR" => open.push((child, scope)),
@@ -113,13 +113,23 @@ fn function(
 }
 
 /// Finds tests in the tokens of a macro invocation, which the grammar does not parse as items.
-fn invocation(node: Node<'_>, text: &[u8], scope: ScopeId, found: &mut TestCollector) {
+fn invocation(
+    node: Node<'_>,
+    text: &[u8],
+    scope: ScopeId,
+    attributes: &Attributes,
+    found: &mut TestCollector,
+) {
     let path =
         node.child_by_field_name("macro").map(|path| node_text(path, text)).unwrap_or_default();
     let name = path.rsplit("::").next().unwrap_or(path).trim();
     let Some(tokens) = children(node).into_iter().find(|child| child.kind() == "token_tree") else {
         return;
     };
+    if name == "include" && !attributes.skipped.is_some() {
+        let path = node_text(tokens, text).split('"').nth(1).map(str::to_owned);
+        found.module(scope, "", line_number(node), path);
+    }
     let before = found.count();
     scan(tokens, text, name == "quickcheck", scope, found);
     if found.count() == before && is_test_word(name) {
@@ -161,7 +171,14 @@ fn scan(tokens: Node<'_>, text: &[u8], every: bool, scope: ScopeId, found: &mut 
                     Item::Module(name) if name.is_empty() => *name = node_text(token, text),
                     _ => {}
                 },
-                ";" => (attributes, item) = (Attributes::default(), Item::None),
+                ";" => {
+                    if let Item::Module(name) = item
+                        && !attributes.skipped.is_some()
+                    {
+                        found.module(scope, name, line_number(token), attributes.path);
+                    }
+                    (attributes, item) = (Attributes::default(), Item::None);
+                }
                 "token_tree" if opens == b'{' => {
                     match item {
                         Item::Function(at, Some(name)) if attributes.test || every => {
@@ -221,6 +238,8 @@ struct Attributes {
     conditions: u32,
     should_panic: bool,
     cases: usize,
+    /// The file of a module.
+    path: Option<String>,
 }
 
 impl Attributes {
@@ -253,6 +272,7 @@ impl Attributes {
                     self.test |= is_test_word(name);
                 }
             }
+            "path" => self.path = inner.split('"').nth(1).map(str::to_owned),
             "case" => self.cases += 1,
             _ if is_test_word(name) => {
                 self.test = true;

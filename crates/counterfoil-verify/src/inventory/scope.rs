@@ -84,7 +84,19 @@ pub(super) struct TestCollector {
     scopes: Vec<Scope>,
     tests: Vec<(ScopeId, FoundTest)>,
     switches: Vec<Switch>,
-    modules: Vec<(String, u32)>,
+    modules: Vec<(ScopeId, Module)>,
+}
+
+/// A module of Rust, or the text of one, that is in another file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Module {
+    /// Its name; empty for a text that is included.
+    pub(super) name: String,
+    pub(super) line: u32,
+    /// The path that is given for it.
+    pub(super) path: Option<String>,
+    /// The modules around it in its file, as a folder.
+    pub(super) within: String,
 }
 
 /// What was found in a file.
@@ -95,8 +107,8 @@ pub(super) struct Found {
     pub(super) only: Option<u32>,
     /// What decides about tests from outside of them.
     pub(super) switches: Vec<Switch>,
-    /// The modules in other files, with their lines.
-    pub(super) modules: Vec<(String, u32)>,
+    /// The modules in other files.
+    pub(super) modules: Vec<Module>,
 }
 
 impl Default for TestCollector {
@@ -158,8 +170,10 @@ impl TestCollector {
     }
 
     /// Adds a module that is in another file.
-    pub(super) fn module(&mut self, name: &str, line: u32) {
-        self.modules.push((name.to_owned(), line));
+    pub(super) fn module(&mut self, scope: ScopeId, name: &str, line: u32, path: Option<String>) {
+        let around = self.scopes.get(scope.0).map(|scope| scope.prefix.as_str());
+        let within = around.unwrap_or_default().replace("::", "/");
+        self.modules.push((scope, Module { name: name.to_owned(), line, path, within }));
     }
 
     /// Whether a scope is marked as skipped.
@@ -225,7 +239,10 @@ impl TestCollector {
             })
             .collect();
         tests.sort_by_key(|test| test.line);
-        Found { tests, only, switches: self.switches, modules: self.modules }
+        let is_built = |scope: ScopeId| self.scopes[scope.0].skipped != Skip::Always;
+        let modules = self.modules.into_iter().filter(|(scope, _)| is_built(*scope));
+        let modules = modules.map(|(_, module)| module).collect();
+        Found { tests, only, switches: self.switches, modules }
     }
 }
 

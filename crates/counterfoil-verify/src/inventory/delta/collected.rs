@@ -1,10 +1,13 @@
 //! Whether a runner finds the tests of a file by its name, as far as its usual rule says.
 
 use super::super::parse::Language;
+use super::super::scope::Module;
 use super::Comparison;
+use crate::relative_path::below_top;
 use memchr::memmem;
 use std::cmp::Reverse;
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 /// Folders that pytest does not search.
 const NOT_SEARCHED: [&str; 6] = ["build", "dist", "node_modules", "venv", "CVS", "_darcs"];
@@ -37,26 +40,28 @@ impl Collected {
 }
 
 impl Comparison {
-    /// Reads which Rust files the new text of a file declares: modules, and paths in quotes.
-    pub(super) fn declare(&mut self, path: &Path, text: &[u8]) {
-        let is_rust = path.extension().is_some_and(|extension| extension == "rs");
-        if !is_rust && path.file_name().is_none_or(|name| name != "Cargo.toml") {
+    /// Reads which Rust files the new text of a manifest names.
+    pub(super) fn targets(&mut self, path: &Path, text: &[u8]) {
+        if path.file_name().is_none_or(|name| name != "Cargo.toml") {
             return;
         }
-        for at in memmem::find_iter(text, b"mod ") {
-            let rest = text.get(at + 4..).unwrap_or_default();
-            let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-            let end = rest.iter().position(|byte| !is_word(byte)).unwrap_or(rest.len());
-            let (name, rest) = rest.split_at(end);
-            if rest.trim_ascii_start().starts_with(b";") && !is_in_comment(text, at) {
-                self.declared.insert(String::from_utf8_lossy(name).into_owned());
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for at in memmem::find_iter(text, b".rs\"") {
+            let before = &text[at.saturating_sub(MAX_LINE)..at + b".rs".len()];
+            let name = before.rsplit(|byte| *byte == b'"').next().unwrap_or_default();
+            if let Ok(name) = std::str::from_utf8(name)
+                && !is_in_comment(text, at)
+            {
+                self.targets.extend(below_top(&folder.join(name)));
             }
         }
-        for at in memmem::find_iter(text, b".rs\"") {
-            let before = &text[at.saturating_sub(MAX_LINE)..at];
-            let name = before.rsplit(|byte| matches!(byte, b'"' | b'/' | b'\\')).next();
-            if let Some(name) = name.filter(|_| !is_in_comment(text, at)) {
-                self.declared.insert(format!("{}.rs", String::from_utf8_lossy(name)));
+    }
+
+    /// Finds the files of the modules that changed files declare.
+    pub(super) fn declare(&mut self) {
+        for (file, module) in std::mem::take(&mut self.modules) {
+            for place in module_files(&file, &module) {
+                self.declared.entry(place).or_default().push(file.clone());
             }
         }
     }
@@ -68,7 +73,7 @@ impl Comparison {
         match by_name(language, file) {
             // Where it was there before, something declares it already.
             Collected::Never
-                if language == Language::Rust && (!is_new() || self.declares(file)) =>
+                if language == Language::Rust && (!is_new() || self.is_built(file)) =>
             {
                 Collected::Usually
             }
@@ -83,16 +88,59 @@ impl Comparison {
         self.added = added;
     }
 
-    /// Whether a changed file declares a Rust file.
-    fn declares(&self, file: &Path) -> bool {
-        let is_declared = |name: Option<&std::ffi::OsStr>| {
-            name.is_some_and(|name| self.declared.contains(&*name.to_string_lossy()))
-        };
-        let is_folder = file.file_name().is_some_and(|name| name == "mod.rs");
-        let module =
-            if is_folder { file.parent().and_then(Path::file_name) } else { file.file_stem() };
-        is_declared(module) || is_declared(file.file_name())
+    /// Whether something builds a new Rust file: a manifest names it, or a file that is built declares
+    /// it.
+    fn is_built(&self, file: &Path) -> bool {
+        let mut seen: HashSet<&Path> = HashSet::new();
+        let mut open = vec![file];
+        while let Some(file) = open.pop() {
+            if self.targets.contains(file) {
+                return true;
+            }
+            for by in self.declared.get(file).into_iter().flatten() {
+                // Where it was there before, something declares it already.
+                if !self.created.contains(by) || by_name(Language::Rust, by) != Collected::Never {
+                    return true;
+                }
+                if seen.insert(by) {
+                    open.push(by);
+                }
+            }
+        }
+        false
     }
+}
+
+/// The files in which a module of Rust can be that another file declares.
+pub(super) fn module_files(file: &Path, module: &Module) -> Vec<PathBuf> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let stem = file.file_stem().unwrap_or_default();
+    let parts: Vec<&str> = folder.iter().filter_map(|part| part.to_str()).collect();
+    let is_root = ["lib", "main", "mod"].iter().any(|root| stem == *root)
+        || below_tests(&parts).is_some_and(<[&str]>::is_empty)
+        || parts.last().is_some_and(|last| ["benches", "bin", "examples"].contains(last));
+    let is_known = is_root || parts.contains(&"src") || parts.contains(&"tests");
+    let mut folders = Vec::new();
+    if is_root || !is_known {
+        folders.push(folder.to_owned());
+    }
+    if !is_root {
+        folders.push(folder.join(stem));
+    }
+    let places = folders.iter().map(|folder| folder.join(&module.within));
+    let places: Vec<PathBuf> = match &module.path {
+        // Outside of inline modules, a path is relative to the folder of the file.
+        Some(path) if module.within.is_empty() => vec![folder.join(path)],
+        Some(path) => places.map(|place| place.join(path)).collect(),
+        None => {
+            let name = &module.name;
+            let both = |place: PathBuf| {
+                [place.join(format!("{name}.rs")), place.join(name).join("mod.rs")]
+            };
+            places.flat_map(both).collect()
+        }
+    };
+    places.iter().filter_map(|place| below_top(place)).collect()
 }
 
 /// How surely a runner finds the tests of a file, by its name alone.
@@ -140,16 +188,20 @@ fn rust(name: &str, folders: &[&str]) -> Collected {
     if folders.contains(&"src") {
         return Collected::Usually;
     }
-    let below = folders.iter().rposition(|folder| *folder == "tests").map(|at| &folders[at + 1..]);
-    match below {
+    match below_tests(folders) {
         Some([]) => Collected::Usually,
         Some([_]) if name == "main.rs" => Collected::Usually,
         _ => Collected::Never,
     }
 }
 
+/// The folders in the last folder with tests.
+fn below_tests<'f, 'n>(folders: &'f [&'n str]) -> Option<&'f [&'n str]> {
+    folders.iter().rposition(|folder| *folder == "tests").map(|at| &folders[at + 1..])
+}
+
 fn is_in_comment(text: &[u8], at: usize) -> bool {
     let before = &text[at.saturating_sub(MAX_LINE)..at];
     let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    line.trim_ascii_start().starts_with(b"//") || line.trim_ascii_start().starts_with(b"# ")
+    line.trim_ascii_start().starts_with(b"#")
 }

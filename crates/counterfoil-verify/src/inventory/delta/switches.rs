@@ -6,6 +6,7 @@ use super::super::parse::Deadline;
 use super::super::selection;
 use super::super::source::Switch;
 use super::Comparison;
+use super::collected::module_files;
 use counterfoil_contract::text::display_path;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -86,15 +87,13 @@ impl Comparison {
                 }
             }
         }
-        for (file, name, line) in std::mem::take(&mut self.lost_modules) {
-            let folder = file.parent().unwrap_or(Path::new(""));
-            let stem = file.file_stem().unwrap_or_default();
-            let is_root = ["lib", "main", "mod"].iter().any(|root| stem == *root);
-            let folder = if is_root { folder.to_owned() } else { folder.join(stem) };
-            let places = [folder.join(format!("{name}.rs")), folder.join(&name).join("mod.rs")];
+        for (file, module) in std::mem::take(&mut self.lost_modules) {
+            let places = module_files(&file, &module);
             if !places.iter().any(|place| self.deleted.contains(place)) {
+                let name = &module.name;
                 let what =
                     format!("no longer declares the module `{name}`, so its tests do not run");
+                let line = module.line;
                 self.delta.selection.push(SelectionChange { file, line, what });
             }
         }
