@@ -12,6 +12,7 @@ pub(super) use guards::{Handling, guards};
 use super::constant::{Conditions, Truth};
 use super::parse::{Language, arguments_of, is_comment, node_bytes, node_text};
 use super::tokens;
+use std::cell::Cell;
 use tree_sitter::Node;
 
 /// The maximum length of a name that is recognised.
@@ -59,9 +60,21 @@ pub(super) struct Reader<'a, 's> {
     pub(super) text: &'s [u8],
     pub(super) conditions: &'a Conditions<'a, 's>,
     pub(super) contexts: Contexts<'s>,
+    /// How much code may still be searched for what reads a result.
+    searchable: Cell<usize>,
 }
 
-impl<'s> Reader<'_, 's> {
+impl<'a, 's> Reader<'a, 's> {
+    pub(super) fn new(
+        language: Language,
+        text: &'s [u8],
+        conditions: &'a Conditions<'a, 's>,
+        contexts: Contexts<'s>,
+    ) -> Self {
+        let searchable = Cell::new(unwinding::MAX_SEARCHED);
+        Self { language, text, conditions, contexts, searchable }
+    }
+
     /// Whether a node is an assertion, and whether it can fail.
     pub(super) fn assertion(&self, node: Node<'_>) -> Option<Kind> {
         match (node.kind(), self.language) {

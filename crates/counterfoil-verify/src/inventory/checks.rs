@@ -93,7 +93,7 @@ pub(super) fn read<'s>(
     let own = Names::read(body, text);
     let names = [&own, file];
     let conditions = Conditions { text, names: &names };
-    let reader = Reader { language, text, conditions: &conditions, contexts };
+    let reader = Reader::new(language, text, &conditions, contexts);
     let handed_over = reader.handed_over(body);
     let mut walker = Walker {
         reader,

@@ -306,7 +306,7 @@ pub(in super::super) fn guards<'s>(
                     let names = [&own, file];
                     let conditions = Conditions { text, names: &names };
                     let contexts = Contexts::default();
-                    let reader = Reader { language, text, conditions: &conditions, contexts };
+                    let reader = Reader::new(language, text, &conditions, contexts);
                     reader.is_guard(node)
                 }
             }

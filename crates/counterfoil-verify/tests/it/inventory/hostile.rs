@@ -83,6 +83,21 @@ fn long_bodies() {
 }
 
 #[test]
+fn many_results_that_are_kept() {
+    let keep = |n: usize| format!("let a{n:05} = spawn(f);\n");
+    let ask = |n: usize| format!("let a = spawn(f); a.is_err(); let b{n} = 1;\n");
+    let catch =
+        |n: usize| format!("let a{n} = catch_unwind(|| assert!(f()));\n assert!(a{n}.is_err());\n");
+    for (times, line) in
+        [(20_000, &keep as &dyn Fn(usize) -> String), (10_000, &ask), (5_000, &catch)]
+    {
+        let lines: String = (0..times).map(line).collect();
+        let whole = format!("#[test] fn a() {{\n{lines}}}\n");
+        assert_eq!(tests(Path::new("a.rs"), whole.as_bytes()).len(), 1);
+    }
+}
+
+#[test]
 fn nesting_in_the_wrong_language() {
     // Each is opened often and never closed, or closed at the end.
     for (open, close) in [
