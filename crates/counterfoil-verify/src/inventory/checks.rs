@@ -29,6 +29,10 @@ pub(super) struct Checks {
     /// The number of assertions that are unreachable or swallowed, or always hold although they
     /// mention what is tested.
     pub(super) disarmed: u32,
+    /// The number of those that can fail and are functions with the name of an assertion.
+    pub(super) helpers: u32,
+    /// The number of such functions that are expected to fail.
+    pub(super) inverted: u32,
     /// The number of skips under a condition.
     pub(super) conditional_skips: u32,
     /// Whether the failures of the whole test are discarded.
@@ -57,6 +61,8 @@ struct Place {
     swallowed: bool,
     /// A failed assertion is expected here.
     expected: bool,
+    /// Some exception is expected here.
+    thrown: bool,
     /// What asserts here stands for the assertions in its block.
     uncounted: bool,
     /// Under a condition or in a nested function.
@@ -194,13 +200,14 @@ impl<'t> Walker<'_, '_, 't> {
                 });
             }
             "with_statement" => {
-                let (swallows, expects) = self.reader.contexts(node);
+                let context = self.reader.contexts(node);
                 let mut inside = place;
-                inside.swallowed |= swallows;
-                inside.expected |= expects;
+                inside.swallowed |= context.swallows;
+                inside.expected |= context.expects;
+                inside.thrown |= context.throws;
                 // `with raises(AssertionError): assert …` holds where the assertion does not.
-                let body = node.child_by_field_name("body").filter(|_| expects);
-                let is_inverted = body.is_some_and(|body| self.reader.has_assertion(body));
+                let body = node.child_by_field_name("body").filter(|_| context.expects);
+                let is_inverted = body.and_then(|body| self.reader.asserts(body)) == Some(true);
                 let around = Place { uncounted: is_inverted, ..place };
                 self.fields(node, |field| if field == Some("body") { inside } else { around });
             }
@@ -270,18 +277,33 @@ impl<'t> Walker<'_, '_, 't> {
             _ => {
                 let handling = self.reader.handles(node, &self.handed_over);
                 stands_for_others = handling == Some(Handling::Expected);
-                if stands_for_others && self.reader.is_given_assertion(node) {
-                    self.checks.disarmed = self.checks.disarmed.saturating_add(1);
+                let given = handling.and_then(|_| self.reader.given_assertion(node));
+                match (handling, given) {
+                    (Some(Handling::Expected), Some(true)) => {
+                        self.checks.disarmed = self.checks.disarmed.saturating_add(1);
+                    }
+                    (Some(Handling::Expected | Handling::Thrown), Some(false)) => {
+                        self.checks.inverted = self.checks.inverted.saturating_add(1);
+                    }
+                    _ => {}
                 }
                 handling
             }
         };
         place.expected |= handling == Some(Handling::Expected);
+        place.thrown |= matches!(handling, Some(Handling::Expected | Handling::Thrown));
         place.swallowed |= handling == Some(Handling::Discarded);
         stands_for_others
     }
 
     fn count(&mut self, kind: Kind, place: Place, node: Node<'_>) {
+        let is_helper = !self.reader.is_of_runner(node);
+        if is_helper && place.thrown && !place.dead && !place.swallowed {
+            // It is what is tested, and what expects its error is counted.
+            self.checks.inverted = self.checks.inverted.saturating_add(1);
+            return;
+        }
+        let effective = self.checks.effective;
         let is_inverted = || node.kind() == "assert_statement" || self.reader.is_about_code(node);
         let swallowed = place.swallowed || (place.expected && is_inverted());
         let number = match kind {
@@ -305,6 +327,9 @@ impl<'t> Walker<'_, '_, 't> {
             }
         };
         *number = number.saturating_add(1);
+        if is_helper && self.checks.effective > effective {
+            self.checks.helpers = self.checks.helpers.saturating_add(1);
+        }
     }
 
     /// Visits the statements of a block. Those after a return are never reached.

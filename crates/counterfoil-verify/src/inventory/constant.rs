@@ -5,7 +5,7 @@
 mod roles;
 mod values;
 
-pub(super) use roles::{Role, is_failure};
+pub(super) use roles::{Guard, Role, is_failure};
 pub(super) use values::Value;
 
 use super::parse::{children, is_comment, node_bytes, node_text, walk};

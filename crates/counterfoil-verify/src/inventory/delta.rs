@@ -290,6 +290,14 @@ fn lost_effect(before: &Body, now: &Body) -> Option<&'static str> {
             Some("an assertion cannot fail")
         }
         () if now.expects_failure && !before.expects_failure => Some("it is expected to fail"),
+        // What expects the error of a helper takes the place of the helper.
+        () if new.helpers < old.helpers
+            && new.inverted > old.inverted
+            && new.effective.saturating_add(old.inverted)
+                < old.effective.saturating_add(new.inverted) =>
+        {
+            Some("an assertion is expected to fail")
+        }
         // A new name may be that of a function with the assertions.
         () if fewer && new.effective == 0 && now.calls_only_names_of(before) => {
             Some("no assertion is left")

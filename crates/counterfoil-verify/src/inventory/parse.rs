@@ -228,6 +228,29 @@ pub(crate) fn walk<'t>(node: Node<'t>, mut enter: impl FnMut(Node<'t>) -> bool) 
     }
 }
 
+/// Whether one of the first nodes of some code, in the order of `walk`, is the one that is looked for.
+pub(crate) fn find<'t>(
+    node: Node<'t>,
+    most: usize,
+    mut is_wanted: impl FnMut(Node<'t>) -> bool,
+) -> bool {
+    let mut cursor = node.walk();
+    for _ in 0..most {
+        if is_wanted(cursor.node()) {
+            return true;
+        }
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return false;
+            }
+        }
+    }
+    false
+}
+
 /// The line of the first syntax error.
 pub(crate) fn first_error(root: Node<'_>) -> Option<u32> {
     let mut line = None;

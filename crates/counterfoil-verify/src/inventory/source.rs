@@ -33,13 +33,16 @@ impl<'s> Source<'s> {
             && path.iter().any(|part| part.to_string_lossy().contains("test"));
         let mut names = Names::of_file(root, text);
         let guards = assertion::guards(language, root, text, &names);
-        names.roles.extend(guards.into_iter().map(|name| (name, Role::Guard)));
+        names.roles.extend(guards.into_iter().map(|(name, guard)| (name, Role::Guard(guard))));
         Self { language, text, is_collected, is_package_of_tests, names }
     }
 
     /// Whether a function of the file discards the failures of what it runs.
-    pub(super) fn is_guard(&self, name: &str) -> bool {
-        self.names.roles.get(name.as_bytes()) == Some(&Role::Guard)
+    pub(super) fn is_guard(&self, callee: Node<'_>, name: &str) -> bool {
+        matches!(
+            self.names.roles.get(name.as_bytes()),
+            Some(Role::Guard(guard)) if guard.is_called_by(callee)
+        )
     }
 
     /// What a body checks.

@@ -1,7 +1,7 @@
 //! Code that is handed to something that discards its failures, or expects it to fail.
 
-use super::super::constant::{Conditions, Names, Role, Truth};
-use super::super::parse::{Language, arguments_of, children, node_bytes, node_text, walk};
+use super::super::constant::{Conditions, Guard, Names, Role, Truth};
+use super::super::parse::{Language, arguments_of, children, find, node_bytes, node_text, walk};
 use super::{Contexts, Kind, MAX_CHAIN, Reader};
 use memchr::memmem;
 use std::collections::{HashMap, HashSet};
@@ -13,10 +13,20 @@ const MAX_NODES: usize = 1_000;
 /// What becomes of a failed assertion in code that is handed to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Handling {
-    /// The call fails unless it fails.
+    /// The call fails unless an assertion of the runner fails.
     Expected,
+    /// The call fails unless something else fails: a function that is tested, although it has the name
+    /// of an assertion.
+    Thrown,
     /// It is discarded.
     Discarded,
+}
+
+impl Handling {
+    /// What becomes of the failures of code without assertions of the runner.
+    fn of_others(self) -> Self {
+        if self == Self::Expected { Self::Thrown } else { self }
+    }
 }
 
 impl<'s> Reader<'_, 's> {
@@ -31,8 +41,11 @@ impl<'s> Reader<'_, 's> {
         if !matches!(call.kind(), "call" | "call_expression") {
             return None;
         }
-        let name = self.last_name(call.child_by_field_name("function")?);
-        if self.role(name) == Some(Role::Guard) {
+        let callee = call.child_by_field_name("function")?;
+        let name = self.last_name(callee);
+        if let Some(Role::Guard(guard)) = self.role(name)
+            && guard.is_called_by(callee)
+        {
             return Some((Handling::Discarded, arguments_of(call)));
         }
         match self.language {
@@ -42,28 +55,39 @@ impl<'s> Reader<'_, 's> {
                     return None;
                 }
                 let expected = arguments.remove(0);
-                let is_expected = self.names_assertion_error(expected);
-                is_expected.then_some((Handling::Expected, arguments))
+                let is_assertion = self.names_assertion_error(expected);
+                let handling = if is_assertion { Handling::Expected } else { Handling::Thrown };
+                Some((handling, arguments))
             }
             _ if self.language.is_javascript() => {
-                let code = self.has_to_throw(call)?;
-                Some((Handling::Expected, arguments_of(code)))
+                let (handling, code) = self.has_to_throw(call)?;
+                Some((handling, arguments_of(code)))
             }
             _ => None,
         }
     }
 
-    /// The call with the code that has to throw: `assert.throws(code)`, and the one of `expect` in
-    /// `expect(code).toThrow()`.
-    fn has_to_throw<'t>(&self, call: Node<'t>) -> Option<Node<'t>> {
+    /// The call with the code that has to throw, `assert.throws(code)`, and the one of `expect` in
+    /// `expect(code).toThrow()`; and whether it may be the error of a failed assertion.
+    fn has_to_throw<'t>(&self, call: Node<'t>) -> Option<(Handling, Node<'t>)> {
         let mut node = call.child_by_field_name("function")?;
         if node.kind() != "member_expression" {
             return None;
         }
+        let names_other = |call: Node<'_>, at: u32| {
+            let list = call.child_by_field_name("arguments");
+            let error = list.and_then(|list| list.named_child(at));
+            error.is_some_and(|error| {
+                error.kind() == "identifier" && is_other_error(node_text(error, self.text))
+            })
+        };
+        let handling =
+            |is_other: bool| if is_other { Handling::Thrown } else { Handling::Expected };
         if matches!(self.last_name(node), "throws" | "throwsAsync" | "rejects") {
-            return Some(call);
+            return Some((handling(names_other(call, 1)), call));
         }
         let mut throws = false;
+        let mut is_other = names_other(call, 0);
         for _ in 0..MAX_CHAIN {
             match node.kind() {
                 "member_expression" => {
@@ -81,8 +105,9 @@ impl<'s> Reader<'_, 's> {
                     let callee = node.child_by_field_name("function")?;
                     if callee.kind() == "identifier" {
                         let is_expect = node_bytes(callee, self.text) == b"expect";
-                        return (throws && is_expect).then_some(node);
+                        return (throws && is_expect).then_some((handling(is_other), node));
                     }
+                    is_other |= names_other(node, 0);
                     node = callee;
                 }
                 _ => return None,
@@ -99,28 +124,40 @@ impl<'s> Reader<'_, 's> {
         local: &HashMap<&'s [u8], Handling>,
     ) -> Option<Handling> {
         let (handling, code) = self.handed(call)?;
-        let asserts = code.into_iter().any(|code| match code.kind() {
-            "identifier" => local.contains_key(node_bytes(code, self.text)),
-            _ => self.names_assertion(code) || self.has_assertion(code),
-        });
-        asserts.then_some(handling)
+        let of_runner = code
+            .into_iter()
+            .filter_map(|code| match code.kind() {
+                "identifier" => match local.get(node_bytes(code, self.text)) {
+                    Some(local) => Some(*local == Handling::Expected),
+                    None => self.named_assertion(code),
+                },
+                _ => self.named_assertion(code).or_else(|| self.asserts(code)),
+            })
+            .reduce(|a, b| a || b)?;
+        Some(if of_runner { handling } else { handling.of_others() })
     }
 
-    /// Whether a call is given an assertion by its name: `assertRaises(AssertionError,
-    /// self.assertEqual, a, b)`.
-    pub(in super::super) fn is_given_assertion(&self, call: Node<'_>) -> bool {
-        arguments_of(call).into_iter().any(|code| self.names_assertion(code))
+    /// Whether a call is given an assertion by its name, `assertRaises(AssertionError,
+    /// self.assertEqual, a, b)`, and whether it is one of the runner.
+    pub(in super::super) fn given_assertion(&self, call: Node<'_>) -> Option<bool> {
+        arguments_of(call).into_iter().find_map(|code| self.named_assertion(code))
     }
 
-    fn names_assertion(&self, code: Node<'_>) -> bool {
-        let name = if code.kind() == "attribute" { self.last_name(code) } else { "" };
-        name.starts_with("assert") && !is_of_mock(name)
+    /// Whether code is the name of an assertion, and of one of the runner.
+    fn named_assertion(&self, code: Node<'_>) -> Option<bool> {
+        let name = match code.kind() {
+            "attribute" => self.last_name(code),
+            "identifier" if self.language == Language::Python => node_text(code, self.text),
+            _ => return None,
+        };
+        let is_assertion = name.starts_with("assert") && !is_of_mock(name);
+        is_assertion.then(|| self.is_method_of_runner(code, name))
     }
 
     /// The functions of a body that have assertions and are handed over by name, and what becomes
     /// of their failures.
     pub(in super::super) fn handed_over(&self, body: Node<'_>) -> HashMap<&'s [u8], Handling> {
-        let mut local: HashSet<&'s [u8]> = HashSet::new();
+        let mut local: HashMap<&'s [u8], bool> = HashMap::new();
         let (mut calls, mut caught) = (Vec::new(), Vec::new());
         walk(body, |node| {
             match node.kind() {
@@ -129,15 +166,15 @@ impl<'s> Reader<'_, 's> {
                         || node.child_by_field_name("value").is_some_and(super::is_function);
                     let name = node.child_by_field_name("name").filter(|_| is_function);
                     if let Some(name) = name
-                        && self.has_assertion(node)
+                        && let Some(of_runner) = self.asserts(node)
                     {
-                        local.insert(node_bytes(name, self.text));
+                        local.insert(node_bytes(name, self.text), of_runner);
                     }
                 }
                 "call" | "call_expression" => calls.push(node),
                 "let_declaration" if self.is_discarded_failure(node) => {
                     let name = node.child_by_field_name("pattern");
-                    if self.has_assertion(node) {
+                    if self.asserts(node).is_some() {
                         caught.extend(name.map(|name| node_bytes(name, self.text)));
                     }
                 }
@@ -153,7 +190,8 @@ impl<'s> Reader<'_, 's> {
         for (handling, code) in calls.into_iter().filter_map(|call| self.handed(call)) {
             for code in code.into_iter().filter(|code| code.kind() == "identifier") {
                 let name = node_bytes(code, self.text);
-                if local.contains(name) {
+                if let Some(of_runner) = local.get(name) {
+                    let handling = if *of_runner { handling } else { handling.of_others() };
                     handed.insert(name, handling);
                 }
             }
@@ -161,15 +199,16 @@ impl<'s> Reader<'_, 's> {
         handed
     }
 
-    /// Whether code has an assertion about what is tested.
-    pub(in super::super) fn has_assertion(&self, code: Node<'_>) -> bool {
-        let (mut found, mut fuel) = (false, MAX_NODES);
-        walk(code, |node| {
-            fuel = fuel.saturating_sub(1);
-            found = found || self.is_about_code(node);
-            !found && fuel > 0
+    /// Whether code has an assertion about what is tested, and one of the runner.
+    pub(in super::super) fn asserts(&self, code: Node<'_>) -> Option<bool> {
+        let mut of_runner = None;
+        find(code, MAX_NODES, |node| {
+            if self.is_about_code(node) {
+                of_runner = Some(of_runner == Some(true) || self.is_of_runner(node));
+            }
+            of_runner == Some(true)
         });
-        found
+        of_runner
     }
 
     /// Whether a node is an assertion about what is tested. What fails wherever it is reached says
@@ -180,6 +219,42 @@ impl<'s> Reader<'_, 's> {
             && node
                 .child_by_field_name("function")
                 .is_none_or(|callee| !is_of_mock(self.last_name(callee)))
+    }
+
+    /// Whether an assertion is one of the language, the runner or a mock. A function that only has the
+    /// name of an assertion may be what is tested.
+    pub(in super::super) fn is_of_runner(&self, assertion: Node<'_>) -> bool {
+        let is_call = matches!(assertion.kind(), "call" | "call_expression");
+        let callee = assertion.child_by_field_name("function").filter(|_| is_call);
+        let Some(callee) = callee else { return true };
+        match self.language {
+            Language::Python => {
+                let name = self.last_name(callee);
+                !name.starts_with("assert")
+                    || is_of_mock(name)
+                    || self.is_method_of_runner(callee, name)
+            }
+            _ if self.language.is_javascript() && callee.kind() == "identifier" => matches!(
+                node_text(callee, self.text),
+                "assert"
+                    | "expect"
+                    | "fail"
+                    | "assertEquals"
+                    | "assertNotEquals"
+                    | "assertStrictEquals"
+                    | "assertNotStrictEquals"
+            ),
+            _ => true,
+        }
+    }
+
+    /// Whether a callee of Python is a method of unittest, or one that a class of tests adds to it.
+    fn is_method_of_runner(&self, callee: Node<'_>, name: &str) -> bool {
+        let object = callee.child_by_field_name("object");
+        object.is_some_and(|object| {
+            matches!(node_bytes(object, self.text), b"self" | b"cls")
+                || name.trim_start_matches("assert").starts_with(char::is_uppercase)
+        })
     }
 
     /// What a context of a `with` statement does with failed assertions.
@@ -195,10 +270,19 @@ impl<'s> Reader<'_, 's> {
             _ if name == "suppress" => Role::Discards,
             _ if is_raises(name) => Role::Expects,
             Some(Role::Suppress) => Role::Discards,
-            Some(Role::Guard) => return Some(Role::Discards),
+            Some(Role::Guard(guard)) => {
+                let is_guard = guard.is_context && guard.is_called_by(callee);
+                return is_guard.then_some(Role::Discards);
+            }
             _ => return None,
         };
         self.names_assertion_error(arguments).then_some(role)
+    }
+
+    /// Whether a context of a `with` statement expects an exception.
+    pub(super) fn is_raises(&self, value: Node<'_>) -> bool {
+        let callee = value.child_by_field_name("function");
+        callee.is_some_and(|callee| is_raises(self.last_name(callee)))
     }
 
     /// Whether an assignment keeps a context that expects a failed assertion.
@@ -272,29 +356,31 @@ pub(in super::super) fn guards<'s>(
     root: Node<'_>,
     text: &'s [u8],
     file: &Names<'s>,
-) -> Vec<&'s [u8]> {
-    let mut found = Vec::new();
+) -> HashMap<&'s [u8], Guard> {
+    let mut found: HashMap<&[u8], Guard> = HashMap::new();
     if language != Language::Python && !language.is_javascript() {
         return found;
     }
-    let mut open = children(root);
-    while let Some(node) = open.pop() {
+    let mut open: Vec<(Node<'_>, bool)> =
+        children(root).into_iter().map(|node| (node, false)).collect();
+    while let Some((node, is_method)) = open.pop() {
         let field = |name| node.child_by_field_name(name);
         let is_guard = match node.kind() {
             "decorated_definition" => {
-                open.extend(field("definition"));
+                open.extend(field("definition").map(|node| (node, is_method)));
                 false
             }
             "export_statement" => {
-                open.extend(field("declaration"));
+                open.extend(field("declaration").map(|node| (node, is_method)));
                 false
             }
             "lexical_declaration" | "variable_declaration" => {
-                open.extend(children(node));
+                open.extend(children(node).into_iter().map(|node| (node, is_method)));
                 false
             }
             "class_definition" | "class_declaration" => {
-                open.extend(field("body").map(children).unwrap_or_default());
+                let body = field("body").map(children).unwrap_or_default();
+                open.extend(body.into_iter().map(|node| (node, true)));
                 false
             }
             "function_definition"
@@ -312,9 +398,12 @@ pub(in super::super) fn guards<'s>(
             }
             _ => false,
         };
-        let is_quiet = || node.kind() == "class_definition" && exits_quietly(node, text, file);
-        if is_guard || is_quiet() {
-            found.extend(field("name").map(|name| node_bytes(name, text)));
+        let is_quiet = node.kind() == "class_definition" && exits_quietly(node, text, file);
+        if let Some(name) = field("name").filter(|_| is_guard || is_quiet) {
+            let is_context = is_quiet || find(node, MAX_NODES, |node| node.kind() == "yield");
+            let guard = Guard { is_own: !is_method, is_method, is_context };
+            let known = found.entry(node_bytes(name, text)).or_default();
+            *known = known.or(guard);
         }
     }
     found
@@ -344,6 +433,14 @@ fn exits_quietly<'s>(class: Node<'_>, text: &'s [u8], file: &Names<'s>) -> bool 
 /// Whether a function of Python expects an exception.
 fn is_raises(name: &str) -> bool {
     matches!(name, "raises" | "assertRaises" | "assertRaisesRegex")
+}
+
+/// Whether an error of JavaScript is never that of a failed assertion.
+fn is_other_error(name: &str) -> bool {
+    matches!(
+        name,
+        "TypeError" | "RangeError" | "SyntaxError" | "ReferenceError" | "URIError" | "EvalError"
+    )
 }
 
 /// Whether an assertion is about the calls of a mock.

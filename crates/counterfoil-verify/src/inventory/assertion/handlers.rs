@@ -2,13 +2,24 @@
 
 use super::super::constant::{Role, is_failure};
 use super::super::parse::{
-    Language, arguments_of, children, is_comment, node_bytes, node_text, walk,
+    Language, arguments_of, children, find, is_comment, node_bytes, node_text,
 };
 use super::{Kind, MAX_CHAIN, Reader, is_function};
 use tree_sitter::Node;
 
 /// The maximum number of nodes that are read to find out whether a handler fails the test.
 const MAX_NODES: usize = 1_000;
+
+/// What the contexts of a `with` statement do.
+#[derive(Clone, Copy, Default)]
+pub(in super::super) struct Around {
+    /// They swallow a failed assertion.
+    pub(in super::super) swallows: bool,
+    /// They expect a failed assertion.
+    pub(in super::super) expects: bool,
+    /// They expect some exception.
+    pub(in super::super) throws: bool,
+}
 
 impl Reader<'_, '_> {
     /// Whether a `try` statement swallows a failed assertion of its body.
@@ -43,45 +54,35 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn names_assertion_error(&self, node: Node<'_>) -> bool {
-        let (mut found, mut fuel) = (false, MAX_NODES);
-        walk(node, |node| {
-            fuel = fuel.saturating_sub(1);
-            found = found
-                || (node.child_count() == 0 && {
-                    let name = node_text(node, self.text);
-                    is_failure(name)
-                        || (node.kind() == "identifier" && self.role(name) == Some(Role::Failures))
-                });
-            !found && fuel > 0
-        });
-        found
+        find(node, MAX_NODES, |node| {
+            node.child_count() == 0 && {
+                let name = node_text(node, self.text);
+                is_failure(name)
+                    || (node.kind() == "identifier" && self.role(name) == Some(Role::Failures))
+            }
+        })
     }
 
     /// Whether a handler fails the test, or keeps what it caught for something that reads it.
     pub(super) fn fails(&self, handler: Node<'_>) -> bool {
-        let (mut fails, mut fuel) = (false, MAX_NODES);
-        walk(handler, |node| {
-            fuel = fuel.saturating_sub(1);
-            fails = fails
-                || match node.kind() {
-                    "raise_statement" => !self.is_skip(node),
-                    "throw_statement" => true,
-                    "call" | "call_expression" => self.is_failing_call(node),
-                    // A value that is kept to be compared later.
-                    "assignment" | "assignment_expression" => {
-                        let field = |name| node.child_by_field_name(name);
-                        field("left").is_some_and(|left| self.reads(left) > 0)
-                            && field("right").is_some_and(|value| {
-                                !self.conditions.is_constant(value, |_, _| false)
-                            })
-                    }
-                    _ => false,
+        find(handler, MAX_NODES, |node| {
+            let fails = match node.kind() {
+                "raise_statement" => !self.is_skip(node),
+                "throw_statement" => true,
+                "call" | "call_expression" => self.is_failing_call(node),
+                // A value that is kept to be compared later.
+                "assignment" | "assignment_expression" => {
+                    let field = |name| node.child_by_field_name(name);
+                    field("left").is_some_and(|left| self.reads(left) > 0)
+                        && field("right")
+                            .is_some_and(|value| !self.conditions.is_constant(value, |_, _| false))
                 }
+                _ => false,
+            };
+            fails
                 || self.assertion(node).is_some_and(Kind::can_fail)
-                || self.expectation(node).is_some_and(|(_, kind)| kind.can_fail());
-            !fails && fuel > 0
-        });
-        fails
+                || self.expectation(node).is_some_and(|(_, kind)| kind.can_fail())
+        })
     }
 
     /// Whether a call in a handler fails the test, passes the error on, or keeps it.
@@ -114,8 +115,8 @@ impl Reader<'_, '_> {
         self.conditions.names.first().map_or(0, |own| own.reads(node_bytes(name, self.text)))
     }
 
-    /// What the contexts of a `with` statement do: swallow a failed assertion, or expect one.
-    pub(in super::super) fn contexts(&self, node: Node<'_>) -> (bool, bool) {
+    /// What the contexts of a `with` statement do.
+    pub(in super::super) fn contexts(&self, node: Node<'_>) -> Around {
         let mut contexts = Vec::new();
         for clause in children(node).into_iter().filter(|child| child.kind() == "with_clause") {
             for item in children(clause).into_iter().filter(|child| child.kind() == "with_item") {
@@ -134,12 +135,14 @@ impl Reader<'_, '_> {
                 contexts.extend(arguments_of(call).first());
             }
         }
-        let (mut swallows, mut expects) = (false, false);
-        for role in contexts.into_iter().filter_map(|context| self.context(context)) {
-            swallows |= role == Role::Discards;
-            expects |= role == Role::Expects;
+        let mut around = Around::default();
+        for context in contexts {
+            let role = self.context(context);
+            around.swallows |= role == Some(Role::Discards);
+            around.expects |= role == Some(Role::Expects);
+            around.throws |= role == Some(Role::Expects) || self.is_raises(context);
         }
-        (swallows, expects)
+        around
     }
 
     /// Whether a statement runs code and discards its failure: an ignored `catch_unwind`, a promise

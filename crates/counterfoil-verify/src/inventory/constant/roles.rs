@@ -18,7 +18,35 @@ pub(in super::super) enum Role {
     /// A context that expects a failed assertion.
     Expects,
     /// A function or class of the file that discards the failures of what it runs.
-    Guard,
+    Guard(Guard),
+}
+
+/// What is known of a function or class that discards the failures of what it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Guard {
+    /// There is such a function or class outside of classes.
+    pub(in super::super) is_own: bool,
+    /// There is such a method.
+    pub(in super::super) is_method: bool,
+    /// It can be the context of a `with` statement.
+    pub(in super::super) is_context: bool,
+}
+
+impl Guard {
+    /// Whether a callee can be what is known: a method of another object is one, too, and the
+    /// functions of the language are none.
+    pub(in super::super) fn is_called_by(self, callee: Node<'_>) -> bool {
+        if callee.kind() == "identifier" { self.is_own } else { self.is_method }
+    }
+
+    /// What is known of both, if there are several with the same name.
+    pub(in super::super) fn or(self, other: Self) -> Self {
+        Self {
+            is_own: self.is_own || other.is_own,
+            is_method: self.is_method || other.is_method,
+            is_context: self.is_context || other.is_context,
+        }
+    }
 }
 
 impl Role {

@@ -206,7 +206,7 @@ impl Decorators {
                 _ => aliases.named(name),
             };
             decorators.skipped = decorators.skipped.max(skip);
-            decorators.discards |= source.is_guard(name);
+            decorators.discards |= source.is_guard(callee, name);
             decorators.fixture |= matches!(name, "fixture" | "property" | "cached_property");
             decorators.autouse |= name == "fixture" && has_true(expression, "autouse", source);
             match name {

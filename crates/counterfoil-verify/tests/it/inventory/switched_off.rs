@@ -86,9 +86,17 @@ fn python_marks() {
 }
 
 #[test]
-fn wrapped() {
+fn wrapped_python() {
     check(include_str!("switched_off/wrapped_python.txt"));
+}
+
+#[test]
+fn wrapped_javascript() {
     check(include_str!("switched_off/wrapped_javascript.txt"));
+}
+
+#[test]
+fn wrapped_rust() {
     check(include_str!("switched_off/wrapped_rust.txt"));
 }
 
