@@ -86,18 +86,16 @@ pub(crate) struct Span {
     pub(crate) first: Place,
     /// It ends after this one.
     pub(crate) last: Place,
-    /// The bytes before and after each change.
-    pub(crate) bytes: u64,
+    /// The bytes before it; `None` if the file did not exist.
+    pub(crate) before: Option<u64>,
+    /// The bytes after it; `None` if the file does not exist any more.
+    pub(crate) after: Option<u64>,
 }
 
 impl Span {
     /// Several spans of a file as one: from before the first to after the last.
     fn whole(spans: Vec<Self>) -> Option<Self> {
-        spans.into_iter().reduce(|before, after| Self {
-            last: after.last,
-            bytes: before.bytes.saturating_add(after.bytes),
-            ..before
-        })
+        spans.into_iter().reduce(|first, last| Self { last: last.last, after: last.after, ..first })
     }
 }
 
@@ -137,7 +135,6 @@ pub(crate) fn spans(records: &[RecordedChanges]) -> BTreeMap<String, Vec<Span>> 
     let mut all: BTreeMap<String, Vec<Span>> = BTreeMap::new();
     for (record, changes) in records.iter().enumerate() {
         for (place, file) in changes.files().enumerate() {
-            let (before, after) = (file.before.unwrap_or(0), file.after.unwrap_or(0));
             let here = (record, place);
             let known = all.entry(file.path.clone()).or_default();
             let continued = known.last_mut().filter(|span| {
@@ -146,10 +143,10 @@ pub(crate) fn spans(records: &[RecordedChanges]) -> BTreeMap<String, Vec<Span>> 
             });
             if let Some(span) = continued {
                 span.last = here;
-                span.bytes = span.bytes.saturating_add(after);
+                span.after = file.after;
             } else {
-                let bytes = before.saturating_add(after);
-                known.push(Span { path: file.path, first: here, last: here, bytes });
+                let (before, after) = (file.before, file.after);
+                known.push(Span { path: file.path, first: here, last: here, before, after });
             }
         }
     }
@@ -163,22 +160,26 @@ pub(crate) fn compare(
 ) -> Result<FilesDiff, Error> {
     let mut diff = FilesDiff::default();
     let mut left = limits.bytes;
-    for Span { path, first, last, bytes } in spans {
+    for Span { path, first, last, before, after } in spans {
+        // Also a mode or a kind that changed is a difference.
+        if records[first.0].continues(first.1, &records[last.0], last.1) {
+            continue;
+        }
         if diff.files.len() >= limits.files {
             diff.left_out += 1;
             continue;
         }
+        let bytes = before.unwrap_or(0).saturating_add(after.unwrap_or(0));
         if bytes > limits.file_bytes || bytes > left {
             let body = DiffBody::TooLarge { bytes };
-            diff.files.push(FileDiff { path, existed: true, exists: true, body });
+            let (existed, exists) = (before.is_some(), after.is_some());
+            diff.files.push(FileDiff { path, existed, exists, body });
             continue;
         }
         left -= bytes;
         let before = records[first.0].read_before(first.1)?;
         let after = records[last.0].read_after(last.1)?;
-        if before != after {
-            diff.files.push(file_diff(path, before.as_deref(), after.as_deref(), limits.patience));
-        }
+        diff.files.push(file_diff(path, before.as_deref(), after.as_deref(), limits.patience));
     }
     Ok(diff)
 }
@@ -190,6 +191,10 @@ fn file_diff(
     patience: Duration,
 ) -> FileDiff {
     let body = match (text(before.unwrap_or_default()), text(after.unwrap_or_default())) {
+        // Only the mode or the kind of the file is another.
+        _ if before.is_some() && before == after => {
+            DiffBody::Text { added: 0, removed: 0, hunks: String::new() }
+        }
         (Some(before), Some(after)) => {
             let diff = TextDiff::configure().timeout(patience).diff_lines(before, after);
             let count = |tag: ChangeTag| {
@@ -241,6 +246,10 @@ impl FileDiff {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use counterfoil_workspace::snapshot::FileAt;
+    use counterfoil_workspace::workspaces::{StepChanges, Workspaces};
+    use std::collections::BTreeSet;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn diff(before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff {
         file_diff("src/a.rs".to_owned(), before, after, Duration::from_secs(2))
@@ -265,7 +274,9 @@ mod tests {
             unified(Some(b"\xff\0"), Some(b"one\n")),
             "Binary files a/src/a.rs and b/src/a.rs differ\n"
         );
-        assert_eq!(unified(Some(b"one"), Some(b"one")), "--- a/src/a.rs\n+++ b/src/a.rs\n");
+        for same in [b"one".as_slice(), b"\xff\0", b""] {
+            assert_eq!(unified(Some(same), Some(same)), "--- a/src/a.rs\n+++ b/src/a.rs\n");
+        }
     }
 
     #[test]
@@ -273,5 +284,100 @@ mod tests {
         let changed = diff(Some(b"-- a\n++ b\nx\n"), Some(b"++ c\nx\n"));
         let DiffBody::Text { added, removed, .. } = changed.body else { panic!("{changed:?}") };
         assert_eq!((added, removed), (1, 2));
+    }
+
+    /// A repository whose changes are recorded.
+    struct Recorded {
+        home: tempfile::TempDir,
+        workspaces: Workspaces,
+    }
+
+    impl Recorded {
+        fn new() -> Self {
+            let home = tempfile::tempdir().unwrap();
+            let repo = home.path().join("repo");
+            std::fs::create_dir(&repo).unwrap();
+            let workspaces = Workspaces::new(&home.path().join("state"), &repo);
+            Self { home, workspaces }
+        }
+
+        /// Records that an attempt changed these files, which have these contents now, or are programs
+        /// or links.
+        fn step(&self, id: &str, files: &[(&str, Option<&str>)], change: impl FnOnce(&Path)) {
+            let repo = self.home.path().join("repo");
+            change(&repo);
+            let before = |paths: &[&Path]| -> Vec<std::io::Result<Option<FileAt>>> {
+                let file = |path: &&Path| {
+                    let known = files.iter().find(|(name, _)| Path::new(name) == *path).unwrap();
+                    let file = |text: &str| FileAt {
+                        bytes: text.as_bytes().to_vec(),
+                        is_link: false,
+                        mode: 0o644,
+                        is_own_mode: true,
+                    };
+                    Ok(known.1.map(file))
+                };
+                paths.iter().map(file).collect()
+            };
+            let changes = StepChanges {
+                top: &repo,
+                files: files.iter().map(|(name, _)| (*name).into()).collect(),
+                before: &before,
+                existed: BTreeSet::new(),
+            };
+            self.workspaces.record_step("run-1", id, &changes).unwrap();
+        }
+
+        fn diff(&self, file_bytes: u64) -> String {
+            let records = self.workspaces.all_recorded_changes("run-1");
+            let limits = DiffLimits { file_bytes, ..DiffLimits::NONE };
+            compare(&records, spans(&records).into_values().flatten(), &limits).unwrap().unified()
+        }
+    }
+
+    #[test]
+    fn a_large_file_is_new_changed_or_deleted_and_has_the_size_of_its_ends() {
+        let large = "x".repeat(100);
+        let recorded = Recorded::new();
+        let before =
+            [("changed", Some(large.as_str())), ("deleted", Some(large.as_str())), ("new", None)];
+        recorded.step("a#1", &before, |repo| {
+            std::fs::write(repo.join("changed"), "y".repeat(1000)).unwrap();
+            std::fs::write(repo.join("new"), "y".repeat(1000)).unwrap();
+        });
+        let (long, small) = ("y".repeat(1000), "z".repeat(90));
+        recorded.step(
+            "a#2",
+            &[("changed", Some(long.as_str())), ("new", Some(long.as_str()))],
+            |repo| {
+                std::fs::write(repo.join("changed"), &small).unwrap();
+                std::fs::write(repo.join("new"), &small).unwrap();
+            },
+        );
+        assert_eq!(
+            recorded.diff(50),
+            "Files a/changed and b/changed differ (190 bytes)\n\
+             Files a/deleted and /dev/null differ (100 bytes)\n\
+             Files /dev/null and b/new differ (90 bytes)\n"
+        );
+        // What was long in between only is compared.
+        assert!(recorded.diff(500).contains("+++ b/changed\n@@"));
+    }
+
+    #[test]
+    fn a_file_of_another_mode_or_kind_is_listed_and_one_that_is_as_before_is_not() {
+        let recorded = Recorded::new();
+        let before = [("link", Some("to")), ("program", Some("a\n")), ("same", Some("a\n"))];
+        recorded.step("a#1", &before, |repo| {
+            symlink("to", repo.join("link")).unwrap();
+            std::fs::write(repo.join("program"), "a\n").unwrap();
+            let executable = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(repo.join("program"), executable).unwrap();
+            std::fs::write(repo.join("same"), "b\n").unwrap();
+        });
+        recorded.step("a#2", &[("same", Some("b\n"))], |repo| {
+            std::fs::write(repo.join("same"), "a\n").unwrap();
+        });
+        assert_eq!(recorded.diff(50), "--- a/link\n+++ b/link\n--- a/program\n+++ b/program\n");
     }
 }
