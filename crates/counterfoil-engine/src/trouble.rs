@@ -23,6 +23,23 @@ impl Attempt {
         failure.filter(|_| self.is_accepted())
     }
 
+    /// Whether its result counts and is no failure.
+    pub fn is_success(&self) -> bool {
+        self.is_accepted() && self.failure().is_none()
+    }
+
+    /// How it ended, for people: the name of its outcome, or that it failed although its outcome is
+    /// that its result counts. None while it runs.
+    pub fn ending(&self) -> Option<&str> {
+        if self.failure().is_some() { Some("failed") } else { self.outcome.as_deref() }
+    }
+
+    /// Why it ended as it did; empty if nothing is to be said.
+    pub fn why(&self) -> String {
+        let said = Some(&self.reason).filter(|reason| !reason.is_empty());
+        said.cloned().or_else(|| self.failure()).unwrap_or_default()
+    }
+
     /// The claims of its last reply that are refuted.
     pub fn refuted(&self) -> impl Iterator<Item = &ClaimReport> {
         self.claims.iter().filter(|claim| claim.verdict == Verdict::Refuted)
@@ -75,9 +92,9 @@ impl Attempt {
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 pub enum Trouble<'a> {
-    /// An attempt failed, and no later attempt at the same path was accepted.
+    /// An attempt failed, or its result is a failure, and no later attempt at the same path succeeded.
     Failed(&'a Attempt),
-    /// An attempt failed, and a later one at the same path was accepted.
+    /// An attempt failed, or its result is a failure, and a later one at the same path succeeded.
     Corrected(&'a Attempt),
     /// A claim is refuted.
     Refuted(&'a Entry),
@@ -119,7 +136,7 @@ pub fn trouble_among<'a>(
     entries: &'a [Entry],
 ) -> Vec<Trouble<'a>> {
     let mut failed = if outline.outcome == "done" { Vec::new() } else { failed_attempts(attempts) };
-    failed.retain(|attempt| attempt.reason != outline.reason && !attempt.is_cancelled());
+    failed.retain(|attempt| attempt.why() != outline.reason && !attempt.is_cancelled());
     let counted = |verdict: Verdict| {
         entries.iter().filter(move |entry| !entry.superseded && entry.standing == verdict)
     };
@@ -136,7 +153,7 @@ pub fn all_trouble<'a>(report: &'a RunReport, entries: &'a [Entry]) -> Vec<Troub
         failed_attempts(&all).into_iter().map(std::ptr::from_ref).collect();
     let attempts = all
         .into_iter()
-        .filter(|attempt| attempt.outcome.as_deref().is_some_and(|outcome| outcome != ACCEPTED))
+        .filter(|attempt| attempt.outcome.is_some() && !attempt.is_success())
         .map(|attempt| {
             let is_last = failed.contains(&std::ptr::from_ref(attempt));
             if is_last { Trouble::Failed(attempt) } else { Trouble::Corrected(attempt) }
@@ -153,16 +170,18 @@ pub fn all_trouble<'a>(report: &'a RunReport, entries: &'a [Entry]) -> Vec<Troub
 /// The outcome of an attempt whose result counts.
 const ACCEPTED: &str = "accepted";
 
-/// The attempts that failed and that no later attempt at the same path corrected.
+/// The attempts that failed, or whose result is a failure, and that no later attempt at the same path
+/// corrected.
 fn failed_attempts<'a>(attempts: &[&'a Attempt]) -> Vec<&'a Attempt> {
-    let mut last_accepted: BTreeMap<&[String], u32> = BTreeMap::new();
-    for attempt in attempts.iter().filter(|attempt| attempt.outcome.as_deref() == Some(ACCEPTED)) {
-        let last = last_accepted.entry(&attempt.path).or_default();
+    let mut last_success: BTreeMap<&[String], u32> = BTreeMap::new();
+    for attempt in attempts.iter().filter(|attempt| attempt.is_success()) {
+        let last = last_success.entry(&attempt.path).or_default();
         *last = attempt.n.max(*last);
     }
     let is_failed = |attempt: &&Attempt| {
-        attempt.outcome.as_deref().is_some_and(|outcome| outcome != ACCEPTED)
-            && last_accepted.get(attempt.path.as_slice()).is_none_or(|last| *last <= attempt.n)
+        attempt.outcome.is_some()
+            && !attempt.is_success()
+            && last_success.get(attempt.path.as_slice()).is_none_or(|last| *last <= attempt.n)
     };
     attempts.iter().copied().filter(is_failed).collect()
 }

@@ -148,12 +148,6 @@ pub(crate) fn attempt(attempt: &Attempt) -> Mark {
     }
 }
 
-/// Why an attempt ended as it did; empty if nothing is known or to be said.
-pub(crate) fn attempt_reason(attempt: &Attempt) -> String {
-    let said = Some(&attempt.reason).filter(|reason| !reason.is_empty());
-    said.cloned().or_else(|| attempt.failure()).unwrap_or_default()
-}
-
 /// What came of the repairs of an attempt; none if none was requested.
 pub(crate) fn repairs(attempt: &Attempt) -> Option<String> {
     let asked = match attempt.repairs_asked {

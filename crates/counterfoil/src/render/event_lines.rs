@@ -20,6 +20,8 @@ pub(crate) struct EventFormatter {
     text: EventText,
     style: Style,
     started_at: i64,
+    /// Whether the text of the last event with a line is about a failure.
+    is_failure: bool,
     /// The claims that were explained below the replies of each attempt in progress.
     explained: BTreeMap<String, Explained>,
 }
@@ -28,7 +30,7 @@ impl EventFormatter {
     /// A formatter for a run that is in progress or over.
     pub(crate) fn new(mode: OutputMode, style: Style) -> Self {
         let text = EventText::new(mode);
-        Self { text, style, started_at: 0, explained: BTreeMap::new() }
+        Self { text, style, started_at: 0, is_failure: false, explained: BTreeMap::new() }
     }
 
     /// Learns from an event of an earlier process, without a line.
@@ -72,6 +74,7 @@ impl EventFormatter {
             return Some(lines::line("", &beginning, self.style));
         }
         let text = self.text.message(event, at, run)?;
+        self.is_failure = text.starts_with('✗');
         let clock = format!("{} ", clock(at.saturating_sub(self.started_at)));
         // The lines of a text that continues have no clock of their own.
         let beside = " ".repeat(clock.len());
@@ -80,6 +83,11 @@ impl EventFormatter {
             lines::line(prefix, line, self.style)
         });
         Some(all.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// Whether the last line says that something failed.
+    pub(crate) fn is_failure(&self) -> bool {
+        self.is_failure
     }
 
     /// The lines below that of an event: below the end of an attempt its changes and claims, below a

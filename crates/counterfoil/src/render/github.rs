@@ -9,8 +9,8 @@ use crate::report::replay::{Comparison, ReplayReport};
 use counterfoil_contract::Report;
 use counterfoil_contract::claim::Verdict;
 use counterfoil_contract::diagnostic::Style;
-use counterfoil_engine::RunReport;
 use counterfoil_engine::ledger::Entry;
+use counterfoil_engine::{Attempt, RunReport};
 use counterfoil_flow::{AttemptOutcome, Cause};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -145,20 +145,25 @@ pub(crate) fn run(run: &RunReport, entries: &[Entry]) -> String {
     let claims = last_claims(entries);
     let mut all = Vec::new();
     for attempt in run.attempts.iter().chain(&run.commands) {
-        let Some(outcome) = attempt.outcome.as_deref().filter(|outcome| *outcome != "accepted")
-        else {
-            continue;
-        };
+        let Some(outcome) = attempt.ending().filter(|_| !attempt.is_success()) else { continue };
         // The claim has an annotation.
-        let is_refuted =
-            |entry: &&Entry| entry.path == attempt.path && entry.claim.verdict == Verdict::Refuted;
-        if outcome == AttemptOutcome::Claim.name() && claims.iter().any(is_refuted) {
+        let blocks = |entry: &&Entry| {
+            entry.path == attempt.path && entry.visit == attempt.visit && entry.claim.blocks()
+        };
+        if outcome == AttemptOutcome::Claim.name() && claims.iter().any(blocks) {
             continue;
         }
         let title = format!("{} #{}: {outcome}", attempt.path.join("/"), attempt.n);
-        all.push(Annotation { command: serious, title, text: attempt.reason.clone() });
+        all.push(Annotation { command: serious, title, text: attempt.why() });
     }
-    let mut refuted = Vec::new();
+    // The claims because of which the run failed are those of its last attempt that a claim failed.
+    let mut attempts = run.attempts.iter().chain(&run.commands);
+    let failed = attempts.rfind(|attempt| {
+        run.cause == Some(Cause::Claim)
+            && attempt.outcome.as_deref() == Some(AttemptOutcome::Claim.name())
+            && attempt.reason == run.reason
+    });
+    let mut because = Vec::new();
     for entry in claims {
         let verdict = if entry.corrected { Verdict::Refuted } else { entry.standing };
         let title = format!(
@@ -172,25 +177,25 @@ pub(crate) fn run(run: &RunReport, entries: &[Entry]) -> String {
         let (command, text) = match verdict {
             Verdict::Verified => continue,
             _ if entry.corrected => ("warning", format!("refuted earlier and corrected: {line}")),
-            Verdict::Refuted => {
-                refuted.push(title.clone());
-                (serious, line)
-            }
+            Verdict::Refuted => (serious, line),
+            _ if entry.claim.blocks() => (serious, line),
             Verdict::Stale => ("warning", entry.since.clone()),
             Verdict::Unverifiable => ("notice", line),
         };
+        let is_of = |failed: &Attempt| failed.path == entry.path && failed.n == entry.n;
+        if !entry.corrected && entry.claim.blocks() && failed.is_some_and(is_of) {
+            because.push(title.clone());
+        }
         all.push(Annotation { command, title, text });
     }
     let command = match run.outcome.as_str() {
         "done" | "waiting" => "notice",
         _ => "error",
     };
-    let because = if run.cause == Some(Cause::Claim) {
-        refuted
-    } else {
+    if because.is_empty() {
         let says_it = |one: &&Annotation| !one.text.is_empty() && run.reason.contains(&one.text);
-        all.iter().rfind(says_it).map(|one| one.title.clone()).into_iter().collect()
-    };
+        because.extend(all.iter().rfind(says_it).map(|one| one.title.clone()));
+    }
     let text = if !because.is_empty() {
         format!("because of {}", because.join(", "))
     } else if run.reason.is_empty() {
@@ -207,12 +212,13 @@ pub(crate) fn run(run: &RunReport, entries: &[Entry]) -> String {
     out
 }
 
-/// The last state of each claim of a step. Of one that was corrected, it is what was refuted before.
+/// The last state of each claim in each visit of a step. Of one that was corrected, it is what was
+/// refuted before.
 fn last_claims(entries: &[Entry]) -> Vec<&Entry> {
-    let mut places: BTreeMap<(&[String], &str), usize> = BTreeMap::new();
+    let mut places: BTreeMap<(&[String], u32, (&str, bool)), usize> = BTreeMap::new();
     let mut last: Vec<&Entry> = Vec::new();
     for entry in entries.iter().filter(|entry| !entry.superseded || entry.corrected) {
-        let place = (entry.path.as_slice(), entry.claim.claim.as_str());
+        let place = (entry.path.as_slice(), entry.visit, entry.claim.id());
         let Some(index) = places.get(&place).copied() else {
             places.insert(place, last.len());
             last.push(entry);

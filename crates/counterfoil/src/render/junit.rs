@@ -109,8 +109,8 @@ fn unfinished_cases(work: &GatedWork, contract: &str) -> Vec<TestCase> {
     std::iter::once(case(contract, "complete", status)).chain(noted).collect()
 }
 
-/// A run as a test suite: its attempts, its claims, and the run itself. A claim that is not verified
-/// and did not make the run fail is skipped rather than passed.
+/// A run as a test suite: its attempts, its claims, and the run itself. An attempt that failed, or a
+/// claim that is not verified, and that did not make the run fail is skipped rather than passed.
 pub(crate) fn run(
     run: &counterfoil_engine::RunReport,
     entries: &[Entry],
@@ -124,10 +124,12 @@ pub(crate) fn run(
     let is_done = run.outcome == "done";
     let attempts = run.attempts.iter().chain(&run.commands).map(|attempt| {
         let name = format!("{} #{}", attempt.path.join("/"), attempt.n);
-        let status = match attempt.outcome.as_deref().unwrap_or("running") {
-            // In a run that is done, a later attempt corrected the failed one.
-            outcome if outcome != "accepted" && !is_done => failure(outcome, &attempt.reason, ""),
-            _ => TestCaseStatus::success(),
+        let status = match attempt.ending().unwrap_or("running") {
+            _ if attempt.is_success() => TestCaseStatus::success(),
+            // In a run that is done, it is no failure: a later attempt corrected it, or the workflow
+            // went on.
+            ending if is_done => skipped(&format!("{ending}: {}", attempt.why())),
+            ending => failure(ending, &attempt.why(), ""),
         };
         timed(&name, attempt.usage.wall_ms, status)
     });
@@ -147,7 +149,7 @@ pub(crate) fn run(
             Verdict::Refuted if entry.corrected => {
                 skipped(&format!("refuted earlier and corrected: {message}"))
             }
-            Verdict::Refuted if failed_by_claim => {
+            _ if failed_by_claim && entry.claim.blocks() => {
                 failure(verdict, &message, &evidence(&entry.claim, &entry.since).join("\n"))
             }
             Verdict::Stale => skipped(&format!("{verdict}: {}", entry.since)),

@@ -59,7 +59,10 @@ impl Overview {
         let is_refuted = details.iter().any(|detail| detail.starts_with('✗'));
         let weight = match event {
             _ if is_refuted => Weight::Trouble,
-            Event::AttemptEnded(ended) if ended.outcome == AttemptOutcome::Accepted => {
+            // A command that failed is accepted, but its line says that it failed.
+            Event::AttemptEnded(ended)
+                if ended.outcome == AttemptOutcome::Accepted && !self.formatter.is_failure() =>
+            {
                 Weight::Finished
             }
             Event::AttemptEnded(_) => Weight::Trouble,

@@ -125,14 +125,14 @@ pub(super) fn trouble_line(trouble: &Trouble<'_>) -> String {
     };
     match trouble {
         Trouble::Failed(attempt) => {
-            let outcome = attempt.outcome.as_deref().unwrap_or_default();
+            let outcome = attempt.ending().unwrap_or_default();
             let title = attempt_title(
                 &attempt.path.join("/"),
                 attempt.agent.as_deref(),
                 attempt.builtin.as_ref(),
                 attempt.place(),
             );
-            format!("✗ {title}: {outcome}: {}", one_line(&attempt.reason))
+            format!("✗ {title}: {outcome}: {}", one_line(&attempt.why()))
         }
         Trouble::Refuted(entry) if entry.corrected => {
             let line = of(entry);
@@ -141,7 +141,11 @@ pub(super) fn trouble_line(trouble: &Trouble<'_>) -> String {
         Trouble::Refuted(entry) | Trouble::Unverifiable(entry) => of(entry),
         Trouble::Corrected(attempt) => {
             let line = trouble_line(&Trouble::Failed(attempt));
-            format!("↺{}; a later attempt was accepted", line.trim_start_matches('✗'))
+            let later = match attempt.failure() {
+                Some(_) => "a later attempt succeeded",
+                None => "a later attempt was accepted",
+            };
+            format!("↺{}; {later}", line.trim_start_matches('✗'))
         }
     }
 }
@@ -365,7 +369,7 @@ pub(super) fn figures(report: &RunReport) -> String {
 /// The attempt that made the run fail: the headline has its reason.
 fn failing_attempt(report: &RunReport) -> Option<&Attempt> {
     let mut all = report.attempts.iter().chain(&report.commands);
-    all.rfind(|attempt| attempt.reason == report.reason && !report.reason.is_empty())
+    all.rfind(|attempt| attempt.why() == report.reason && !report.reason.is_empty())
 }
 
 /// The file with the output of the attempt that made the run fail.

@@ -24,13 +24,13 @@ pub(crate) fn step(
             attempt.builtin.as_ref(),
             attempt.place(),
         );
-        let outcome = attempt.outcome.as_deref().unwrap_or("in progress");
+        let outcome = attempt.ending().unwrap_or("in progress");
         let mark = match outcome {
-            "accepted" => "✓",
+            _ if attempt.is_success() => "✓",
             "in progress" => "·",
             _ => "✗",
         };
-        let reason = match attempt.reason.as_str() {
+        let reason = match attempt.why().as_str() {
             "" => String::new(),
             reason => format!(": {}", one_line(reason)),
         };
@@ -57,7 +57,13 @@ pub(crate) fn step(
         let _ = write!(text, "\n{}", claims::list(entries, style));
     }
     text.push('\n');
-    for part in ["--prompt", "--reply", "--result"] {
+    let last = attempts.last();
+    let was_prompted = |attempt: &&Attempt| attempt.agent.is_some() && !attempt.replies.is_empty();
+    let has_prompt = attempts.iter().any(was_prompted);
+    let has_reply = last.is_some_and(|last| !last.replies.is_empty());
+    let has_result = last.is_some_and(|last| last.value.is_some());
+    let parts = [(has_prompt, "--prompt"), (has_reply, "--reply"), (has_result, "--result")];
+    for (_, part) in parts.iter().filter(|(has_part, _)| *has_part) {
         let _ = writeln!(text, "{command} {part}");
     }
     text

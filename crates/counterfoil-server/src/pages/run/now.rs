@@ -153,7 +153,7 @@ pub(super) fn banner(
         Trouble::Failed(attempt) | Trouble::Corrected(attempt) => TroubleLine {
             mark: attempt_mark(attempt, report),
             title: format::cell(&format!("{}{}", attempt.path.join(" / "), attempt.place())),
-            text: format::cell(&attempt.reason),
+            text: format::cell(&attempt.why()),
             address: attempt_address(&attempt.path, attempt.n),
         },
         Trouble::Refuted(entry) | Trouble::Unverifiable(entry) => TroubleLine {
@@ -328,7 +328,7 @@ pub(crate) fn attempt_reason(attempt: &Attempt, report: &RunReport) -> String {
     if is_interrupted(attempt, report) {
         return "its driver process exited".to_owned();
     }
-    format::attempt_reason(attempt)
+    attempt.why()
 }
 
 /// When an attempt ended. Of one that has not ended, and of one whose process died, it is the time of

@@ -10,6 +10,7 @@ mod attempts;
 mod checking;
 mod command_agents;
 mod commands;
+mod failures;
 mod fans;
 mod known;
 mod language;
