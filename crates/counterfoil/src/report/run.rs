@@ -36,8 +36,7 @@ impl RunFiles {
                 .collect();
             files.more |= ((listed.len() + changed.renamed.len()) as u64) < changed.total;
             totals.push(changed.total);
-            files.kept.retain(|path| !moved.contains(path));
-            files.renamed.extend(changed.renamed.iter().cloned());
+            files.rename(&changed.renamed);
             // What is done to a file after it was renamed does not make it another file.
             let targets: BTreeSet<&String> = files.renamed.iter().map(|(_, to)| to).collect();
             files.kept.extend(listed.into_iter().filter(|path| !targets.contains(path)).cloned());
@@ -50,6 +49,38 @@ impl RunFiles {
             files.is_uncounted = files.more;
         }
         files
+    }
+
+    /// Adds the renames of a change. A file that was renamed before keeps the path from which it came:
+    /// it was renamed again, or in another attempt of the same step to something else.
+    fn rename(&mut self, renames: &[(String, String)]) {
+        let is_moved = |path: &String| renames.iter().any(|(from, to)| from == path || to == path);
+        let (moved, kept): (BTreeSet<String>, BTreeSet<String>) =
+            std::mem::take(&mut self.kept).into_iter().partition(is_moved);
+        self.kept = kept;
+        let mut earlier = std::mem::take(&mut self.renamed);
+        let again: Vec<_> = renames.iter().filter_map(|pair| earlier.take(pair)).collect();
+        self.renamed.extend(again);
+        for (from, to) in renames {
+            if self.renamed.contains(&(from.clone(), to.clone())) {
+                continue;
+            }
+            let is_before = |(_, path): &&(String, String)| path == from;
+            // Unless it is another file, which has got the name since.
+            let is_same = |(origin, _): &&(String, String)| origin == from && !moved.contains(from);
+            let before = earlier.iter().find(is_before).or_else(|| earlier.iter().find(is_same));
+            let Some(before) = before.cloned() else {
+                self.renamed.insert((from.clone(), to.clone()));
+                continue;
+            };
+            earlier.remove(&before);
+            if before.0 == *to {
+                self.kept.insert(before.0);
+            } else {
+                self.renamed.insert((before.0, to.clone()));
+            }
+        }
+        self.renamed.extend(earlier);
     }
 
     /// All paths; a renamed file has two.
@@ -93,6 +124,16 @@ mod tests {
             ([changed(&[], &[("a", "b")]), changed(&["b"], &[])], 1, &[]),
             ([changed(&["a"], &[]), changed(&[], &[("a", "b")])], 1, &[]),
             ([changed(&[], &[("a", "b")]), changed(&[], &[("a", "b")])], 1, &[]),
+            // Renamed twice, to something else by a retry, and back.
+            ([changed(&[], &[("a", "b")]), changed(&[], &[("b", "c")])], 1, &[]),
+            ([changed(&[], &[("a", "b")]), changed(&[], &[("a", "c")])], 1, &[]),
+            ([changed(&[], &[("a", "b")]), changed(&[], &[("b", "a")])], 1, &["a"]),
+            // Two files that changed their names, in two attempts.
+            (
+                [changed(&[], &[("a", "b"), ("b", "a")]), changed(&[], &[("a", "b"), ("b", "a")])],
+                2,
+                &[],
+            ),
             // Another file that has the name now.
             ([changed(&[], &[("a", "b")]), changed(&["a"], &[])], 2, &["a"]),
         ] {
@@ -100,6 +141,18 @@ mod tests {
             assert_eq!((files.total, files.is_uncounted), (total, false), "{changes:?}");
             assert_eq!(files.kept.iter().collect::<Vec<_>>(), kept, "{changes:?}");
         }
+    }
+
+    #[test]
+    fn a_file_that_was_renamed_again_has_its_first_and_its_last_path() {
+        let renames = [("a", "b"), ("b", "c"), ("c", "d")];
+        let changes = renames.map(|(from, to)| changed(&[], &[(from, to)]));
+        let files = RunFiles::of(&changes);
+        assert_eq!(files.paths().into_iter().collect::<Vec<_>>(), ["a", "d"]);
+        // A file that got the name of one that was renamed is another one.
+        let new = ChangedFiles { added: vec!["a".to_owned()], total: 1, ..ChangedFiles::default() };
+        let files = RunFiles::of([&changes[0], &new, &changed(&[], &[("a", "e")])]);
+        assert_eq!((files.total, files.paths().len()), (2, 3));
     }
 
     #[test]
