@@ -9,6 +9,7 @@ mod follow;
 mod messages;
 mod run;
 
+use super::runs::{ALTERED, DAMAGED};
 use crate::cli::{AnswerArgs, ListFormat, RunFormat, RunsArgs, ShowArgs};
 use crate::exit::Exit;
 use crate::{output, render};
@@ -76,7 +77,8 @@ pub(super) fn list(server: &str, args: &RunsArgs) -> Result<Exit> {
             }
             ListFormat::Json => output::write_json(&runs)?,
         }
-        Ok(Exit::Success)
+        let is_damaged = |run: &RunListItem| matches!(run.outcome.as_str(), ALTERED | DAMAGED);
+        Ok(if runs.iter().any(is_damaged) { Exit::State } else { Exit::Success })
     }))
 }
 
@@ -193,35 +195,40 @@ pub(super) fn answer(
         let run = run::checked_id(&asked.run)?;
         let path =
             format!("/runs/{}/questions/{}/answer", segment(run), segment(&open.question.id));
-        client.post(&path, &json!({ "answer": answer }), Some(&open.etag))?;
+        let said = client.post(&path, &json!({ "answer": answer }), Some(&open.etag))?;
         if args.resume {
-            return resume(&client, run, args.format);
+            return resume(&client, run, &said, args.format);
         }
         output::write_stderr(&format!(
-            "answer recorded; a run that no process drives is continued where it is, with \
-             `counterfoil resume {run}` or in the dashboard\n"
+            "{}\na run that no process drives is continued where it is, with \
+             `counterfoil resume {run}` or in the dashboard\n",
+            escape_control(&said)
         ));
         Ok(Exit::Success)
     }))
 }
 
 /// Has the server continue a run, and follows it until it ends or waits. The outcome and the exit code
-/// are those of the run, as where it is.
-fn resume(client: &Client, run: &str, format: RunFormat) -> Result<Exit> {
+/// are those of the run, as where it is. `answered` is what the server said of the answer.
+fn resume(client: &Client, run: &str, answered: &str, format: RunFormat) -> Result<Exit> {
     let before = run::standing(client, run)?.seq;
     let sent = client.post(&format!("/runs/{}/resume", segment(run)), &json!({}), None);
     let said = match sent {
-        Ok(said) => said,
+        Ok(said) => format!("answer recorded; {said}"),
+        // The dashboard of a run: its own process goes on with the run by itself.
+        Err(error) if error.downcast_ref::<Problem>().is_some_and(Problem::is_not_allowed) => {
+            answered.to_owned()
+        }
         // A run that fails within a moment is an error to the server. Its events tell more.
         Err(error)
             if error.downcast_ref::<Problem>().is_some_and(Problem::is_refusal)
                 && run::standing(client, run)?.seq > before =>
         {
-            "the run went on, and has stopped again".to_owned()
+            "answer recorded; the run went on, and has stopped again".to_owned()
         }
         Err(error) => return Err(error.context("the answer is recorded")),
     };
-    output::write_stderr(&format!("answer recorded; {}\n", escape_control(&said)));
+    output::write_stderr(&format!("{}\n", escape_control(&said)));
     follow::until_taken_up(client, run, before)?;
     let is_human = format == RunFormat::Human;
     let style = output::stderr_line_style();

@@ -7,6 +7,7 @@ use crate::exit::Exit;
 use crate::{output, person, render, state_folder};
 use anyhow::{Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
+use counterfoil_contract::text::pluralize;
 use counterfoil_engine::config::Config;
 use counterfoil_engine::journal::{self, RunInfo};
 use counterfoil_engine::lists::{AfterEnd, OpenQuestions, RunListItem};
@@ -15,7 +16,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The outcome of a listed run whose events are damaged.
-const DAMAGED: &str = "damaged";
+pub(super) const DAMAGED: &str = "damaged";
+/// The outcome of a listed run to whose journal another program wrote.
+pub(super) const ALTERED: &str = "altered";
 /// The most events that are checked for a list of runs, so that it does not take seconds.
 const MAX_EXAMINED: u64 = 50_000;
 
@@ -50,10 +53,10 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
     };
     let mut runs = engine.journal().runs(Some(args.limit))?;
     let mut after: BTreeMap<String, AfterEnd> = BTreeMap::new();
-    let (mut unread, mut is_damaged) = (MAX_EXAMINED, false);
+    let (mut room, mut is_damaged) = (Room::default(), false);
     for run in &mut runs {
         is_damaged |= run.altered;
-        match examine(&engine, run, &mut unread) {
+        match examine(&engine, run, &mut room) {
             Ok(found) => {
                 after.insert(run.id.clone(), found);
             }
@@ -83,17 +86,52 @@ pub(crate) fn list(args: &RunsArgs) -> Result<Exit> {
             output::write_json(&runs)?;
         }
     }
+    if let Some(note) = room.note() {
+        output::write_message("note", &note);
+    }
     Ok(if is_damaged { Exit::State } else { Exit::Success })
 }
 
 /// Checks the events of a run, unless too many were read already. Returns what happened to it after
 /// its end.
-fn examine(engine: &Engine, run: &RunInfo, unread: &mut u64) -> Result<AfterEnd, Error> {
-    if let Some(rest) = unread.checked_sub(run.last_seq) {
-        *unread = rest;
+fn examine(engine: &Engine, run: &RunInfo, room: &mut Room) -> Result<AfterEnd, Error> {
+    if room.takes(run.last_seq) {
         engine.journal().verify(&run.id)?;
     }
     engine.after_end(&run.id)
+}
+
+/// How many events can still be checked for a list of runs, and how many of its runs were not checked.
+struct Room {
+    events: u64,
+    unchecked: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { events: MAX_EXAMINED, unchecked: 0 }
+    }
+}
+
+impl Room {
+    /// Whether so many events are checked. Those of a smaller run may be, if they are not.
+    fn takes(&mut self, events: u64) -> bool {
+        let rest = self.events.checked_sub(events);
+        match rest {
+            Some(rest) => self.events = rest,
+            None => self.unchecked += 1,
+        }
+        rest.is_some()
+    }
+
+    /// What is said if runs were not checked.
+    fn note(&self) -> Option<String> {
+        let runs = (self.unchecked > 0).then(|| pluralize(self.unchecked, "run"))?;
+        Some(format!(
+            "the events of {runs} were not checked for damage, because only {MAX_EXAMINED} are for a \
+             list; `counterfoil show RUN` checks those of a run"
+        ))
+    }
 }
 
 /// Whether an error is about one run, so that the others can be listed.
@@ -233,4 +271,21 @@ pub(super) fn environment_of_run(
     let recorded = engine.run_state(run)?.repo;
     let repo = state_folder::repository_of_run(location, state, &recorded)?;
     Ok(super::run::agent_environment(Config::load(&repo, &repo)?, state))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_beyond_the_limit_are_said_not_to_be_checked() {
+        let mut room = Room::default();
+        assert!(room.takes(MAX_EXAMINED - 10));
+        assert_eq!(room.note(), None);
+        assert!(!room.takes(11));
+        assert!(room.takes(10), "a smaller one");
+        assert!(!room.takes(1));
+        let note = room.note().unwrap_or_default();
+        assert!(note.starts_with("the events of 2 runs were not checked"), "{note}");
+    }
 }

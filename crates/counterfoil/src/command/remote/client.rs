@@ -51,6 +51,11 @@ impl Problem {
         self.code == "refused"
     }
 
+    /// Whether the server does not do this at all, such as the dashboard of a run that resumes none.
+    pub(super) fn is_not_allowed(&self) -> bool {
+        self.code == "not-allowed"
+    }
+
     /// Whether the server has no such thing.
     pub(super) fn is_not_found(&self) -> bool {
         self.code == "not-found"

@@ -104,7 +104,7 @@ fn an_answer_is_given_through_a_server() {
     assert!(words.contains("'proceed' is not an open question of run"), "{words}");
     assert!(words.contains(&format!(" approve proceed --resume --server {url}")), "{words}");
     let answered = project.run(&["answer", "last", "approve", "proceed", "now", "--server", &url]);
-    answered.expect(0, &["answer recorded", "counterfoil resume"]);
+    answered.expect(0, &["the answer is recorded; no process drives", "counterfoil resume"]);
     assert_eq!(project.show_last()["questions"], json!([]));
     let words = project.run_refused(&["answer", "last", "approve", "reject", "--server", &url]);
     assert!(words.contains("'approve' is not open"), "{words}");
@@ -151,6 +151,17 @@ fn a_run_that_fails_at_once_after_an_answer_is_no_error_of_the_server() {
     let answered =
         project.run(&["answer", "last", "approve", "reject", "--resume", "--server", &url]);
     answered.expect(1, &["answer recorded; ", "somebody said no"]);
+}
+
+#[test]
+fn an_altered_run_has_the_exit_code_that_it_has_where_it_is() {
+    let (project, _server, url) = waiting();
+    let sql = rusqlite::Connection::open(project.state().join("journal.db")).unwrap();
+    sql.execute_batch("UPDATE runs SET outcome = 'blocked'").unwrap();
+    drop(sql);
+    for more in [&[][..], &["--server", url.as_str()]] {
+        project.run(&[&["runs"][..], more].concat()).expect(9, &["altered"]);
+    }
 }
 
 #[test]
