@@ -1,6 +1,6 @@
 //! Asks the questions of a waiting run at the terminal, and continues it with the answers.
 
-use super::run::{Reporting, Takeup, resume_run};
+use super::run::{Reporting, Takeup, print_report, resume_run};
 use super::serve::{RunDashboard, WaitEnd};
 use crate::cli::{RunFormat, StateLocation};
 use crate::exit::Exit;
@@ -8,14 +8,18 @@ use crate::{input, output, person, render, state_folder};
 use anyhow::Result;
 use counterfoil_engine::{Question, RunReport};
 
+/// The outcome of a run that waits for an answer.
+const WAITING: &str = "waiting";
+/// The outcome of a run that was answered and that nobody has resumed since.
+const ANSWERED: &str = "answered";
+/// The outcome of a run that a process drives.
+const RUNNING: &str = "running";
+
 /// The exit code of a run. At a terminal, a run that waits is continued with the answers that are
 /// typed, or given in its dashboard; elsewhere, and if a question is left open, it goes on waiting.
 pub(crate) fn ask_and_resume(reporting: &Reporting<'_>, report: &RunReport) -> Result<Exit> {
     if let Some(dashboard) = reporting.dashboard {
-        return match wait_in_dashboard(dashboard, reporting.location, report)? {
-            WaitEnd::Ready => resume_run(reporting, &report.run, &[], &Takeup::default()),
-            WaitEnd::Ended => Ok(Exit::from_run(report)),
-        };
+        return wait_in_dashboard(dashboard, reporting, report);
     }
     if !asks(reporting, report) {
         return Ok(Exit::from_run(report));
@@ -32,24 +36,54 @@ pub(crate) fn ask_and_resume(reporting: &Reporting<'_>, report: &RunReport) -> R
     resume_run(reporting, &report.run, &[], &Takeup::default())
 }
 
-/// Keeps a dashboard open after a run, until a run that waits has an answer.
+/// Keeps a dashboard open after a run. A run that waits is continued once it has an answer. If another
+/// process cancels it, or continues it to its end, the end is reported here, too.
 fn wait_in_dashboard(
     dashboard: &RunDashboard,
-    location: &StateLocation,
+    reporting: &Reporting<'_>,
     report: &RunReport,
-) -> Result<WaitEnd> {
-    if report.outcome != "waiting" {
-        return dashboard.stay(&report.run);
+) -> Result<Exit> {
+    if report.outcome != WAITING {
+        dashboard.stay(&report.run)?;
+        return Ok(Exit::from_run(report));
     }
-    let engine = state_folder::open_to_read(&state_folder::of(location)?)?;
+    let engine = state_folder::open_to_read(&state_folder::of(reporting.location)?)?;
+    let mut was_answered = false;
+    let end = dashboard.wait_for(&report.run, || {
+        let outcome = engine.report(&report.run)?.outcome;
+        let is_answered = outcome == ANSWERED;
+        // `answer --resume` goes on itself a moment after it has answered.
+        let is_late = std::mem::replace(&mut was_answered, is_answered);
+        Ok(if is_answered { is_late } else { !matches!(outcome.as_str(), WAITING | RUNNING) })
+    })?;
+    let now = engine.report(&report.run)?;
     // The report says so only as long as no other process continues the run.
-    dashboard.wait_for(&report.run, || Ok(engine.report(&report.run)?.outcome == "answered"))
+    if end == WaitEnd::Ready && now.outcome == ANSWERED {
+        drop(engine);
+        return resume_run(reporting, &report.run, &[], &Takeup::default());
+    }
+    if holds_back(reporting, report) || now.outcome != WAITING {
+        print_report(&engine, reporting, &now)?;
+    }
+    Ok(match now.outcome.as_str() {
+        // Another process goes on with it, or has to.
+        RUNNING | ANSWERED => Exit::Waiting,
+        _ => Exit::from_run(&now),
+    })
+}
+
+/// Whether the report of a run is printed only after its dashboard was waited in: programs read one
+/// document, and the run may go on.
+pub(crate) fn holds_back(reporting: &Reporting<'_>, report: &RunReport) -> bool {
+    reporting.dashboard.is_some()
+        && reporting.format != RunFormat::Human
+        && report.outcome == WAITING
 }
 
 /// Whether the questions of a run are asked here: it waits, a person sits at the terminal, and there
 /// is no dashboard in which they are answered.
 pub(crate) fn asks(reporting: &Reporting<'_>, report: &RunReport) -> bool {
-    let is_waiting = report.outcome == "waiting" && !report.questions.is_empty();
+    let is_waiting = report.outcome == WAITING && !report.questions.is_empty();
     let at_terminal = input::is_terminal() && output::stderr_is_terminal();
     is_waiting
         && at_terminal

@@ -3,7 +3,7 @@
 mod drive;
 mod given;
 
-pub(crate) use drive::Reporting;
+pub(crate) use drive::{Reporting, print_report};
 pub(crate) use given::inputs;
 
 use super::serve::RunDashboard;

@@ -130,12 +130,24 @@ where
         }
     }
     let report = report?;
+    if !crate::command::ask::holds_back(reporting, &report) {
+        print_report(engine, reporting, &report)?;
+    }
+    Ok(report)
+}
+
+/// Prints the report of a run that ended or waits, in its format.
+pub(crate) fn print_report(
+    engine: &Engine,
+    reporting: &Reporting<'_>,
+    report: &RunReport,
+) -> Result<()> {
     let claims = engine.ledger(&report.run)?.entries();
     match reporting.format {
         RunFormat::Human => {
             let ending = render::Ending {
                 program: reporting.program,
-                report: &report,
+                report,
                 entries: &claims,
                 state: Some(engine.journal().folder()),
                 flags: &render::location_flags(&state_folder::lasting(
@@ -146,7 +158,7 @@ where
                 more: "",
                 notify: &reporting.notify_flag(),
             };
-            if crate::command::ask::asks(reporting, &report) {
+            if crate::command::ask::asks(reporting, report) {
                 // The questions follow.
             } else if reporting.story {
                 output::write_stderr(&story(engine, &ending)?);
@@ -154,11 +166,11 @@ where
                 output::write_stderr(&format!("\n{}", ending.render()));
             }
         }
-        RunFormat::Json => output::write_json(&report)?,
-        RunFormat::Junit => output::write_xml(&render::junit::run(&report, &claims)?)?,
-        RunFormat::Github => output::write_stdout(&render::github::run(&report, &claims))?,
+        RunFormat::Json => output::write_json(report)?,
+        RunFormat::Junit => output::write_xml(&render::junit::run(report, &claims)?)?,
+        RunFormat::Github => output::write_stdout(&render::github::run(report, &claims))?,
     }
-    Ok(report)
+    Ok(())
 }
 
 /// The lines of a run that matter, and its end.

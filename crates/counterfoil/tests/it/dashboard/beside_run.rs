@@ -2,9 +2,10 @@
 
 use super::client::{TestServer, send};
 use crate::PROGRAM;
-use counterfoil_testkit::{TIMEOUT, TestProject, send_signal, wait_until};
+use counterfoil_testkit::{RunningCommand, TIMEOUT, TestProject, send_signal, wait_until};
 use serde_json::Value;
 use std::net::TcpListener;
+use std::path::PathBuf;
 
 /// Waits until there is a file `go`, but not forever, and ends with an exit code of its own.
 const WAIT: &str = "
@@ -224,4 +225,98 @@ fn at_a_terminal_the_dashboard_stays_and_the_run_goes_on_when_it_is_answered() {
     let output = terminal.wait();
     assert_eq!(output.code, Some(0), "{output:?}");
     assert_eq!(files().count(), 0);
+}
+
+/// Runs the workflow with its dashboard at a terminal, with these further words of a shell line, until
+/// the dashboard stays for the question.
+fn waiting_at_terminal(project: &TestProject, more: &str) -> RunningCommand {
+    let line = format!("exec '{PROGRAM}' {} {more}", RUN.join(" "));
+    let mut command = project.command_of("script", &["-qefc", &line, "/dev/null"]);
+    let terminal = project.start_command(command.env("TERM", "dumb"));
+    wait_until(TIMEOUT, "the dashboard stays for the question", || {
+        (stays(&terminal) == 1).then_some(())
+    });
+    terminal
+}
+
+#[test]
+fn a_run_that_another_process_ends_ends_the_wait_with_its_exit_code() {
+    for (command, code, words) in [
+        (&["cancel", "last"][..], 130, "cancelled"),
+        (&["answer", "last", "approve", "reject", "--resume"], 7, "blocked"),
+    ] {
+        let project = project(&ASK.replace("end: done", "end: blocked"));
+        let mut terminal = waiting_at_terminal(&project, "");
+        project.run(command);
+        wait_until(TIMEOUT, "the wait ends", || {
+            // This process may be the one that goes on. Then its dashboard stays once more.
+            let goes_on = stays(&terminal) == 2;
+            if goes_on {
+                interrupt(&project);
+            }
+            (goes_on || !terminal.is_running()).then_some(())
+        });
+        let output = terminal.wait();
+        assert_eq!(output.code, Some(code), "{command:?}: {output:?}");
+        assert!(output.stdout.contains(&format!("✗ {words}")), "{command:?}: {output:?}");
+    }
+}
+
+#[test]
+fn an_answer_through_the_server_of_a_run_follows_the_process_that_goes_on() {
+    let project = project(ASK);
+    let terminal = waiting_at_terminal(&project, "");
+    let port = published(&project).file_stem().unwrap().to_str().unwrap().to_owned();
+    let url = format!("http://127.0.0.1:{}", port.rsplit_once('-').unwrap().1);
+    let answer = ["answer", "last", "approve", "proceed", "--resume", "--server", &url];
+    let answered = project.run(&answer);
+    answered.expect(0, &["the answer is recorded; the process that ", "✓ done"]);
+    wait_until(TIMEOUT, "the dashboard stays", || (stays(&terminal) == 2).then_some(()));
+    interrupt(&project);
+    assert_eq!(terminal.wait().code, Some(0));
+}
+
+#[test]
+fn a_run_that_is_answered_in_its_dashboard_has_one_report_for_programs() {
+    let project = project(ASK);
+    let terminal = waiting_at_terminal(&project, "--format json > out.json");
+    assert_eq!(project.read("out.json"), "", "the run may go on");
+    project.run(&["answer", "last", "approve", "proceed"]).expect(0, &[]);
+    wait_until(TIMEOUT, "the dashboard stays after the end", || {
+        (stays(&terminal) == 2).then_some(())
+    });
+    let report: Value = serde_json::from_str(&project.read("out.json")).unwrap();
+    assert_eq!(report["outcome"], "done");
+    interrupt(&project);
+    assert_eq!(terminal.wait().code, Some(0));
+}
+
+#[test]
+fn a_run_that_goes_on_waiting_is_reported_to_programs_when_the_dashboard_ends() {
+    let project = project(ASK);
+    let terminal = waiting_at_terminal(&project, "--format json > out.json");
+    interrupt(&project);
+    assert_eq!(terminal.wait().code, Some(4));
+    let report: Value = serde_json::from_str(&project.read("out.json")).unwrap();
+    assert_eq!(report["outcome"], "waiting");
+}
+
+/// How often the dashboard of a run stayed open.
+fn stays(terminal: &RunningCommand) -> usize {
+    terminal.stdout_so_far().matches("The dashboard stays open").count()
+}
+
+/// The file that the only server publishes.
+#[track_caller]
+fn published(project: &TestProject) -> PathBuf {
+    let folder = project.data().join("counterfoil/servers");
+    std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path()
+}
+
+/// Interrupts the only process with a dashboard.
+#[track_caller]
+fn interrupt(project: &TestProject) {
+    let text = std::fs::read_to_string(published(project)).unwrap();
+    let published: Value = serde_json::from_str(&text).unwrap();
+    send_signal("INT", &published["pid"].to_string());
 }
