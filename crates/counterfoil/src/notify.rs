@@ -178,8 +178,9 @@ impl Notifier {
             .then(|| format!("is still running after {} s and goes on", PATIENCE.as_secs()));
         let problem = failed.or(late)?;
         Some(format!(
-            "the command of --notify, `{}`, {problem}; the run itself is not affected",
-            self.command_name()
+            "the command of --notify, `{}`, {}; the run itself is not affected",
+            self.command_name(),
+            redaction::text(&problem)
         ))
     }
 
@@ -188,7 +189,7 @@ impl Notifier {
         if self.command == DESKTOP {
             return program(DESKTOP, "").get_program().to_string_lossy().into_owned();
         }
-        truncate(&one_line(&self.command), MAX_COMMAND).into_owned()
+        truncate(&one_line(&redaction::text(&self.command)), MAX_COMMAND).into_owned()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::init::proposed_commands;
 use crate::report::project_checks;
 use crate::source::Source;
-use crate::{input, output, person, project, render, state_folder, terminal};
+use crate::{input, output, person, project, redaction, render, state_folder, terminal};
 use anyhow::{Context, Result, bail};
 use counterfoil_agents::environment::AgentEnvironment;
 use counterfoil_engine::config::Config;
@@ -205,7 +205,10 @@ pub(crate) fn resume_run(
     let run = engine.journal().resolve(run)?;
     let recorded = engine.run_state(&run)?.repo;
     let repo = state_folder::repository_of_run(location, state, &recorded)?;
-    let environment = agent_environment(Config::load(&repo, &repo)?, state);
+    let config = Config::load(&repo, &repo)?;
+    // The run may be one of another project than that of the current folder.
+    redaction::add_project(&config)?;
+    let environment = agent_environment(config, state);
     let repo = Some(repo);
     // The types of inputs are those of the workflow that the run began with.
     let changed = if takeup.inputs.is_empty() {

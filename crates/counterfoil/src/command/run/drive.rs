@@ -35,10 +35,17 @@ pub(crate) struct Reporting<'a> {
 }
 
 impl Reporting<'_> {
-    /// The option with which a command that continues the run notifies as this one does.
+    /// The option with which a command that continues the run notifies as this one does. A command with
+    /// a secret is not repeated: a shell may have put it there, and what is printed may be kept in a
+    /// public log.
     pub(crate) fn notify_flag(&self) -> String {
-        let flag = self.notify.map(|command| format!(" --notify {}", shell::quote(command)));
-        flag.unwrap_or_default()
+        match self.notify {
+            Some(command) if redaction::text(command) == command => {
+                format!(" --notify {}", shell::quote(command))
+            }
+            Some(_) => " --notify CMD".to_owned(),
+            None => String::new(),
+        }
     }
 }
 
@@ -88,11 +95,10 @@ where
     let notifier = reporting.notify.map(Notifier::new);
     observers.extend(notifier.clone().map(|notifier| notifier as Arc<dyn RunObserver>));
     #[cfg(feature = "opentelemetry")]
-    let telemetry =
-        Telemetry::start(reporting.location.repo.as_deref()).unwrap_or_else(|problem| {
-            progress.line(&spans_are_lost(&problem));
-            None
-        });
+    let telemetry = Telemetry::start().unwrap_or_else(|problem| {
+        progress.line(&spans_are_lost(&problem));
+        None
+    });
     #[cfg(feature = "opentelemetry")]
     observers.extend(telemetry.clone().map(|telemetry| telemetry as Arc<dyn RunObserver>));
     let (sender, stop) = channel::channel(StopRequest::None);

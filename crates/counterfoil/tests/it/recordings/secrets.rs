@@ -246,3 +246,72 @@ fn the_reports_of_a_check_for_jobs_do_not_have_them() {
         assert!(report.contains("[redacted:github-token#1]"), "{report}");
     }
 }
+
+/// A run that asks, and whose command then prints what a pattern of its project redacts.
+const ASK: &str = "
+workflow: ask
+start: approve
+states:
+  approve: { ask: { question: \"Go on?\", choices: [yes] }, go: test }
+  test: { command: [sh, -c, 'echo cust_f00dfeed; exit 3'], go: over }
+  over: { end: blocked }
+";
+
+const PATTERNS: &str = "[redact]\npatterns = [\"cust_[a-z0-9]+\"]\n";
+
+#[test]
+fn a_run_that_is_resumed_from_another_folder_is_redacted_by_its_own_patterns() {
+    for format in ["github", "junit"] {
+        let project = WorkflowProject::new(ASK, "");
+        project.write("counterfoil.toml", PATTERNS);
+        project.run(&["run", "flow.yaml"]).expect(4, &[]);
+        let elsewhere = tempfile::tempdir().unwrap();
+        let state = project.state().display().to_string();
+        let told = elsewhere.path().join("told");
+        let notify = format!("cat >> '{}'", told.display());
+        let mut command = project.command(&[
+            "answer", "last", "approve", "yes", "--resume", "--format", format, "--notify",
+            &notify, "--state", &state,
+        ]);
+        let output = command.current_dir(elsewhere.path()).output();
+        output.expect(7, &["exit code 3: [redacted:pattern#1]"]);
+        assert!(!output.stdout.contains("cust_f00dfeed"), "{output:?}");
+        assert!(!std::fs::read_to_string(told).unwrap().contains("cust_f00dfeed"));
+    }
+}
+
+/// A contract and a text that it rejects, whose report quotes a secret of the project.
+fn checked(config: &str, format: &str) -> counterfoil_testkit::CommandOutput {
+    let project = WorkflowProject::new(ASK, "");
+    project.init_git();
+    project.write(config.split_once(':').unwrap().0, config.split_once(':').unwrap().1);
+    project.write(
+        "svc/contracts/level.yaml",
+        "contract: acme/level\nversion: 1\nfields: { level: 'low | high' }\n",
+    );
+    project.write("svc/answer.txt", "{\"level\": \"cust_f00dfeed\"}");
+    let arguments =
+        ["check", "answer.txt", "--contract", "acme/level", "--contracts", "contracts", "--format"];
+    let mut command = project.command(&[&arguments[..], &[format]].concat());
+    command.current_dir(project.path("svc")).output()
+}
+
+#[test]
+fn the_patterns_of_the_nearest_project_are_used_below_the_top_of_the_repository() {
+    for format in ["sarif", "github", "junit"] {
+        let output = checked(&format!("svc/counterfoil.toml:{PATTERNS}"), format);
+        output.expect(1, &["[redacted:pattern#1]"]);
+        assert!(!output.stdout.contains("cust_f00dfeed"), "{output:?}");
+    }
+}
+
+#[test]
+fn nothing_is_reported_as_it_is_if_the_patterns_cannot_be_read() {
+    for name in ["counterfoil.toml", "svc/counterfoil.toml"] {
+        for format in ["sarif", "github", "junit"] {
+            let output = checked(&format!("{name}:[redact\n"), format);
+            output.expect(1, &["[redacted]", "texts that may hold secrets are withheld: "]);
+            assert!(!output.stdout.contains("cust_f00dfeed"), "{output:?}");
+        }
+    }
+}
