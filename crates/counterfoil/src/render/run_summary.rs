@@ -69,9 +69,9 @@ impl Ending<'_> {
             text += &lines::lines("", &files_line(&files), *style);
         }
         text += &lines::lines("", &figures(report), *style);
-        text += &reopenings(report);
-        text += &undoings(report);
-        text += &interruptions(report);
+        for history in [reopenings(report), undoings(report), interruptions(report)] {
+            text += &lines::lines("", &history, *style);
+        }
         // Commands are not wrapped, so that they can be copied.
         let _ = writeln!(text, "details: {program} show {}{flags}{}", report.run, self.more);
         if !entries.is_empty() {
@@ -319,7 +319,10 @@ pub(crate) fn without_answer(run: &str, open: &[Question], word: &str, flags: &s
         ([], _) => (format!("'{word}' is not an open question of run {run}; open"), open),
         _ => (format!("'{word}' may be one of several questions"), named.as_slice()),
     };
-    format!("{head}:\n{}", questions(PROGRAM, run, shown, flags).trim_end())
+    let shown = questions(PROGRAM, run, shown, flags);
+    // It is an error, whose further lines are indented: others are taken for a part of a name.
+    let lines = shown.trim_end().lines().map(|line| if line.is_empty() { "  " } else { line });
+    format!("{head}:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// A question as it is asked at the terminal: its whole text, the choices by number, and what an answer
