@@ -196,15 +196,15 @@ Restores the files that agents changed in the repository, and those that were me
 changes are reverted or none: if a file has changed since, nothing is reverted and the file is listed (exit code 1). The newest changes \
 are reverted first. The run must have ended, and cannot be resumed then.
 
-With STEP, only the changes of this step are reverted: those of all its attempts. STEP#N is one of them.
+With STEP, only the changes of this step are reverted: those of all its visits. STEP#N is its N-th visit, with all attempts in it.
 
 Not reverted: commits (their files are; use `git revert` for the commits), files that git ignores, what commands of the workflow changed, \
 and what several agents changed in the same folder at the same time.
 
 Examples:
   counterfoil undo last                 all changes of the last run
-  counterfoil undo last implement       those of all attempts of a step
-  counterfoil undo last implement#2     those of its second attempt
+  counterfoil undo last implement       those of all visits of a step
+  counterfoil undo last implement#2     those of its second visit
   counterfoil undo last build/login     those of this item";
 
 #[derive(Debug, Args)]
@@ -214,7 +214,7 @@ pub(crate) struct UndoArgs {
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 
-    /// Revert only this step or item, by its name in `counterfoil show`: all its attempts, or one of
+    /// Revert only this step or item, by its name in `counterfoil show`: all its visits, or one of
     /// them with STEP#N
     #[arg(value_name = "STEP")]
     pub(crate) workspace: Option<String>,

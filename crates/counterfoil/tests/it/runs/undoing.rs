@@ -78,7 +78,7 @@ fn visited_twice() -> WorkflowProject {
 }
 
 #[test]
-fn a_step_is_undone_in_all_its_attempts() {
+fn a_step_is_undone_in_all_its_visits() {
     let project = visited_twice();
     project.run(&["undo", "last", "work"]).expect(0, &["undone: restored 3 files"]);
     for name in ["a.txt", "b.txt", "c.txt"] {
@@ -89,7 +89,7 @@ fn a_step_is_undone_in_all_its_attempts() {
 }
 
 #[test]
-fn one_attempt_of_a_step_is_undone_alone() {
+fn one_visit_of_a_step_is_undone_alone() {
     let project = visited_twice();
     // The second one changed the same file since.
     project.run(&["undo", "last", "work#1"]).expect(1, &["nothing was restored", "  a.txt"]);
@@ -103,6 +103,40 @@ fn one_attempt_of_a_step_is_undone_alone() {
     assert!(!project.path("a.txt").exists());
     let refused = project.run_refused(&["undo", "last", "work#3"]);
     assert!(refused.contains("has no recorded changes of 'work#3'"), "{refused}");
+}
+
+#[test]
+fn the_number_of_a_step_is_that_of_its_visit_as_it_is_shown() {
+    // The second attempt belongs to the first visit.
+    let late = r#"writes: { a.txt: "1\n" }, fail: transport"#;
+    let first = r#"writes: { b.txt: "1\n" }, text: '{"ok": false, "note": "not yet"}'"#;
+    let second = r#"writes: { c.txt: "1\n" }, text: '{"ok": true}'"#;
+    let project = WorkflowProject::new(&looping(3), &replies(&[late, first, second]));
+    project.init_git();
+    project.commit_all("base");
+    project.run_workflow();
+    project.run(&["show", "last", "work#2"]).expect(0, &["work: worker, visit 2: accepted"]);
+    let refused = project.run_refused(&["undo", "last", "work#3"]);
+    assert!(refused.contains("has no recorded changes of 'work#3'"), "{refused}");
+    project.run(&["undo", "last", "work#2"]).expect(0, &["undone: restored 1 file"]);
+    let exists = || ["a.txt", "b.txt", "c.txt"].map(|name| project.path(name).exists());
+    assert_eq!(exists(), [true, true, false]);
+    project.run(&["undo", "last", "work#1"]).expect(0, &["undone: restored 2 files"]);
+    assert_eq!(exists(), [false, false, false]);
+}
+
+#[test]
+fn what_happened_to_a_run_fits_the_terminal() {
+    let project = blocked();
+    project.run(&["undo", "last"]).expect(0, &[]);
+    let program =
+        project.command::<&str>(&[]).as_std().get_program().to_string_lossy().into_owned();
+    let line = format!("stty rows 40 cols 40; '{program}' show");
+    let screen = project.command_of("script", &["-qefc", &line, "/dev/null"]).output().stdout;
+    let undone: Vec<&str> =
+        screen.lines().skip_while(|line| !line.starts_with("undone by kim at")).take(2).collect();
+    assert_eq!(undone.len(), 2, "{screen}");
+    assert!(undone.iter().all(|line| line.trim_end().chars().count() <= 40), "{screen}");
 }
 
 #[test]
