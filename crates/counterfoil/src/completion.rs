@@ -10,10 +10,11 @@ use clap_complete::engine::{
 use counterfoil_agents::adapters::adapters;
 use counterfoil_contract::Code;
 use counterfoil_contract::text::{display_path, is_unsafe};
-use counterfoil_engine::Engine;
+use counterfoil_engine::{Engine, RunReport};
 use counterfoil_flow::Code as WorkflowCode;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::path::PathBuf;
 
 /// The variable by which a shell asks for candidates.
 pub(crate) const VARIABLE: &str = "COUNTERFOIL_COMPLETE";
@@ -27,10 +28,11 @@ const SPEC_KINDS: [&str; 3] = ["acp:", "command:", "script:"];
 /// The command line with the candidates for its arguments.
 pub(crate) fn command() -> Command {
     let mut command = cli::command();
-    for name in ["resume", "cancel", "show", "answer", "undo", "export"] {
+    for name in ["resume", "cancel", "show", "answer", "undo", "export", "receipt"] {
         command = with_candidates(command, &[name], "run", runs);
     }
     command = with_candidates(command, &["show"], "step", steps);
+    command = with_candidates(command, &["undo"], "workspace", steps);
     command = with_candidates(command, &["answer"], "question", questions);
     for path in
         [&["run"][..], &["workflow", "graph"], &["demo"], &["pack", "show"], &["pack", "eject"]]
@@ -170,16 +172,67 @@ fn codes() -> Vec<CompletionCandidate> {
     contracts.chain(workflows).map(candidate).collect()
 }
 
-/// The runs of the repository around the current folder. Errors give no candidates.
-fn engine() -> Option<Engine> {
-    let location = StateLocation { repo: None, state: None };
+/// What is typed of a command about a run.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Typed {
+    /// The run; none if it is not typed yet.
+    run: Option<String>,
+    repo: Option<PathBuf>,
+    state: Option<PathBuf>,
+}
+
+impl Typed {
+    /// From the words of this process. A shell passes what is typed after `--`.
+    fn of_process() -> Self {
+        let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+        Self::of(&words.skip_while(|word| word != "--").skip(1).collect::<Vec<_>>())
+    }
+
+    /// From the words that are typed, which begin with the program.
+    fn of(words: &[String]) -> Self {
+        let mut typed = Self::default();
+        let command = cli::command();
+        let Some(command) = words.get(1).and_then(|name| command.find_subcommand(name)) else {
+            return typed;
+        };
+        let mut words = words[2..].iter();
+        while let Some(word) = words.next() {
+            let Some(option) = word.strip_prefix("--") else {
+                if !word.starts_with('-') {
+                    typed.run.get_or_insert_with(|| word.clone());
+                }
+                continue;
+            };
+            let (name, value) = match option.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (option, None),
+            };
+            let takes_value =
+                |arg: &&Arg| arg.get_long() == Some(name) && arg.get_action().takes_values();
+            let has_value = command.get_arguments().any(|arg| takes_value(&arg));
+            let value = if has_value { value.or_else(|| words.next().cloned()) } else { None };
+            match name {
+                "repo" => typed.repo = value.map(PathBuf::from),
+                "state" => typed.state = value.map(PathBuf::from),
+                _ => {}
+            }
+        }
+        typed
+    }
+}
+
+/// The runs of the repository that is typed, or of the one around the current folder. Errors give no
+/// candidates.
+fn engine(typed: &Typed) -> Option<Engine> {
+    let location = StateLocation { repo: typed.repo.clone(), state: typed.state.clone() };
     let state = state_folder::of(&location).ok()?;
     state_folder::has_runs(&state).ok().filter(|has| *has)?;
     state_folder::open_to_read(&state).ok()
 }
 
 fn runs() -> Vec<CompletionCandidate> {
-    let runs = engine().and_then(|engine| engine.journal().runs(Some(MAX_RUNS)).ok());
+    let engine = engine(&Typed::of_process());
+    let runs = engine.and_then(|engine| engine.journal().runs(Some(MAX_RUNS)).ok());
     let runs = runs.unwrap_or_default().into_iter().map(|run| {
         let outcome = run.summary.outcome.unwrap_or_else(|| "not ended".to_owned());
         let help = format!("{}, {outcome}", run.workflow);
@@ -188,19 +241,25 @@ fn runs() -> Vec<CompletionCandidate> {
     std::iter::once(CompletionCandidate::new("last")).chain(runs).collect()
 }
 
-/// The steps of the last run.
+/// The report of the run that is typed.
+fn report() -> Option<RunReport> {
+    let typed = Typed::of_process();
+    let engine = engine(&typed)?;
+    let run = engine.journal().resolve(typed.run.as_deref().unwrap_or("last")).ok()?;
+    engine.report(&run).ok()
+}
+
+/// The steps of the run.
 fn steps() -> Vec<CompletionCandidate> {
-    let report = engine().and_then(|engine| engine.report("last").ok());
-    let Some(report) = report else { return Vec::new() };
+    let Some(report) = report() else { return Vec::new() };
     let attempts = report.attempts.iter().chain(&report.commands);
     let paths: BTreeSet<String> = attempts.map(|attempt| attempt.path.join("/")).collect();
     paths.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// The open questions of the last run.
+/// The open questions of the run.
 fn questions() -> Vec<CompletionCandidate> {
-    let report = engine().and_then(|engine| engine.report("last").ok());
-    let questions = report.map(|report| report.questions).unwrap_or_default();
+    let questions = report().map(|report| report.questions).unwrap_or_default();
     questions.into_iter().map(|question| CompletionCandidate::new(question.id)).collect()
 }
 
@@ -223,6 +282,26 @@ mod tests {
             assert_eq!(values(&agent_specs(OsStr::new(typed))), expected, "{typed}");
         }
         assert_eq!(agent_specs(OsStr::new("")).len(), adapters().len() + SPEC_KINDS.len());
+    }
+
+    #[test]
+    fn the_run_and_its_place_are_those_that_are_typed() {
+        let typed = |line: &str| Typed::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        let run = |run: Option<&str>| Typed { run: run.map(str::to_owned), ..Typed::default() };
+        for (line, expected) in [
+            ("counterfoil show 0a1 im", run(Some("0a1"))),
+            ("counterfoil show --format json 0a1 im", run(Some("0a1"))),
+            ("counterfoil show --claims 0a1 im", run(Some("0a1"))),
+            ("counterfoil show -", run(None)),
+            ("counterfoil nothing 0a1", run(None)),
+            ("counterfoil", run(None)),
+        ] {
+            assert_eq!(typed(line), expected, "{line}");
+        }
+        let elsewhere = typed("counterfoil undo --repo ../a --state=s 0a1 im");
+        assert_eq!(elsewhere.repo, Some(PathBuf::from("../a")));
+        assert_eq!(elsewhere.state, Some(PathBuf::from("s")));
+        assert_eq!(elsewhere.run.as_deref(), Some("0a1"));
     }
 
     #[test]

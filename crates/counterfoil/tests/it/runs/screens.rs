@@ -119,6 +119,15 @@ fn a_run_is_followed_until_it_ends() {
     followed.expect(0, &["· work: worker", "✓ work: accepted", "→ work to done", "✓ done"]);
 }
 
+/// A workflow that asks nobody.
+const GO: &str = "
+workflow: go
+start: make
+states:
+  make: { command: ['true'], go: done }
+  done: { end: done }
+";
+
 const ASK: &str = "
 workflow: gate
 start: approve
@@ -272,6 +281,17 @@ fn a_program_is_told_of_the_end_of_a_run_that_an_answer_resumed() {
 }
 
 #[test]
+fn a_secret_in_the_command_that_is_told_is_not_repeated() {
+    let project = WorkflowProject::new(ASK, "");
+    let secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
+    for notify in [format!("true {secret}"), format!("echo {secret} >&2; false {secret}")] {
+        let output = project.run(&["run", "flow.yaml", "--notify", &notify]);
+        output.expect(4, &[" approve proceed --resume --notify CMD\n"]);
+        assert!(!output.stderr.contains(secret), "{output:?}");
+    }
+}
+
+#[test]
 fn a_program_that_fails_is_named_with_how_it_ended_and_changes_nothing() {
     let project = WorkflowProject::new(ASK, "");
     for (notify, expected) in [
@@ -363,6 +383,22 @@ fn manual_pages_and_completions_cover_all_commands() {
     assert!(complete("3", &["check", "--contract", "review"]).contains("review-fix/finding"));
     assert!(complete("2", &["show", ""]).contains(&run));
     assert!(complete("3", &["answer", "last", ""]).contains("approve"));
+    assert!(complete("2", &["receipt", ""]).contains(&run));
+    // The steps and the questions are those of the run that is named.
+    project.write("other.yaml", GO);
+    project.run(&["run", "other.yaml"]).expect(0, &[]);
+    let last = project.show_last()["run"].as_str().unwrap().to_owned();
+    for (words, run, expected) in [
+        (["answer", "", ""], &run, "approve"),
+        (["answer", "", ""], &last, ""),
+        (["undo", "", ""], &last, "make"),
+        (["show", "", ""], &last, "make"),
+        (["show", "", ""], &run, ""),
+    ] {
+        let candidates = complete("3", &[words[0], run, words[2]]);
+        let found = candidates.lines().filter(|line| !line.starts_with('-')).collect::<Vec<_>>();
+        assert_eq!(found.join(" "), expected, "{words:?} {run}");
+    }
     let script = project.run(&["completions", "bash"]).stdout;
     assert!(script.contains("COUNTERFOIL_COMPLETE"), "{script}");
 }
