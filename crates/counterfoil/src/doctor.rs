@@ -6,6 +6,7 @@ mod diagnose;
 mod login;
 mod own_settings;
 mod probe;
+mod workflows;
 
 pub(crate) use diagnose::diagnose;
 pub(crate) use probe::probe;

@@ -168,7 +168,7 @@ fn check_config(
     }
 }
 
-/// Checks that the project has the checks that its contracts rely on.
+/// Checks that the project has the checks that its contracts and its workflows rely on.
 fn check_checks(probe: &Probe, findings: &mut Vec<Finding>) {
     let Ok(config) = &probe.config else { return };
     let configured: BTreeSet<&str> = config.verify.checks.keys().map(String::as_str).collect();
@@ -180,6 +180,12 @@ fn check_checks(probe: &Probe, findings: &mut Vec<Finding>) {
             );
             findings.push(finding(Level::Warn, CONFIG_FILE, message, fix));
         }
+    }
+    let lacking = probe.lacking.iter();
+    let lacking = lacking.map(|one| (display_path(&one.file), one.missing.as_slice()));
+    for (check, fix) in project_checks::missing_for_workflows(lacking, &probe.proposed) {
+        let message = format!("there is no check {check}");
+        findings.push(finding(Level::Warn, CONFIG_FILE, message, fix));
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Permissions;
 use super::login::{self, Login};
 use super::own_settings::{Owner, SettingsFile};
+use super::workflows::{self, LackingWorkflow};
 use crate::init::{FileState, Subagents, file_state, find_on_path, proposed_commands, subagents};
 use crate::{project, state_folder, user_file};
 use counterfoil_agents::adapters::{Adapter, Server, adapters};
@@ -35,6 +36,8 @@ pub(crate) struct Probe {
     pub(crate) contract_errors: BTreeMap<String, String>,
     /// The claims of the contracts that agents are bound to, by agent.
     pub(crate) claims: BTreeMap<String, Vec<EffectiveClaim>>,
+    /// The project's own workflows that rely on checks which are not configured.
+    pub(crate) lacking: Vec<LackingWorkflow>,
     /// The commands of checks that the build files of the project propose.
     pub(crate) proposed: BTreeMap<&'static str, String>,
     /// The supported agent programs.
@@ -134,6 +137,7 @@ pub(crate) fn probe(repo: &Path) -> Probe {
         repo: repo.to_owned(),
         contract_errors: contract_errors(&effective, &home),
         claims: bound_claims(&effective, &home),
+        lacking: if config.is_ok() { lacking(&effective, &home) } else { Vec::new() },
         proposed: proposed_commands(&home),
         programs: programs(&effective, &home, repo),
         commands: commands(&effective, &home, path),
@@ -288,6 +292,12 @@ fn bound_claims(config: &Config, home: &Path) -> BTreeMap<String, Vec<EffectiveC
         Some((name.clone(), contract.effective_claims()))
     });
     bound.collect()
+}
+
+/// The project's own workflows that rely on checks which are not configured.
+fn lacking(config: &Config, home: &Path) -> Vec<LackingWorkflow> {
+    let configured = config.verify.checks.keys().map(String::as_str).collect();
+    workflows::lacking(home, &configured)
 }
 
 /// The user settings of Claude Code.

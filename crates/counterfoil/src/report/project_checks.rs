@@ -171,6 +171,46 @@ pub(crate) fn relied_on(workflow: &Workflow, configured: Option<&BTreeSet<&str>>
     all
 }
 
+/// The checks that workflows of the project rely on and that it does not have: each with what follows
+/// from that, and what to do about it.
+pub(crate) fn missing_for_workflows<'a>(
+    workflows: impl IntoIterator<Item = (String, &'a [MissingCheck])>,
+    proposed: &Proposed,
+) -> Vec<(String, String)> {
+    let mut all: BTreeMap<&str, (&MissingCheck, Vec<String>, Vec<String>)> = BTreeMap::new();
+    for (file, missing) in workflows {
+        for one in missing {
+            let (_, refused, warned) =
+                all.entry(&one.check).or_insert_with(|| (one, Vec::new(), Vec::new()));
+            // `run` refuses a name that is probably misspelt, and what could only fail.
+            let is_refused = one.is_required() || one.meant.is_some();
+            if is_refused { refused } else { warned }.push(file.clone());
+        }
+    }
+    let text =
+        |(name, (one, refused, warned)): (&str, (&MissingCheck, Vec<String>, Vec<String>))| {
+            let mut consequences = Vec::new();
+            if !refused.is_empty() {
+                let files = join_limited(refused, MAX_NAMES);
+                consequences.push(format!("`run` refuses {files} until there is one"));
+            }
+            if !warned.is_empty() {
+                let files = join_limited(warned, MAX_NAMES);
+                consequences.push(format!(
+                "until there is one, {files} cannot run it, and claims about it stay not verified"
+            ));
+            }
+            let fix = match &one.meant {
+                Some(meant) => {
+                    format!("did you mean '{meant}'? Otherwise {}", how_to_add(name, proposed))
+                }
+                None => how_to_add(name, proposed),
+            };
+            (format!("'{name}'; {}", consequences.join("; ")), fix)
+        };
+    all.into_iter().map(text).collect()
+}
+
 /// A check that the claims of a contract rely on and that the project does not have: its name, and
 /// what to do about it.
 pub(crate) fn missing_for_claims(

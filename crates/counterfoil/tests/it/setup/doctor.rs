@@ -501,3 +501,34 @@ fn agents_that_are_commands_are_checked_too() {
         finds(&project, expected);
     }
 }
+
+#[test]
+fn checks_that_only_a_workflow_of_the_project_relies_on_are_missed() {
+    let project = project();
+    project.write("repo/counterfoil.toml", "[checks]\nunit = \"true\"\n");
+    let flow = |check: &str| {
+        format!(
+            "workflow: flow\nagents: {{ worker: {{ contract: execution-loop/qa, prompt: Do it. }} }}\n\
+             start: work\nstates:\n  work: {{ agent: worker, checks: [{check}], go: done }}\n  \
+             done: {{ end: done }}\n"
+        )
+    };
+    project.write("repo/flow.yaml", flow("e2e"));
+    project.write("repo/flows/more/second.yaml", flow("e2e"));
+    project.write("repo/flows/third.yml", flow("unti"));
+    project.write("repo/too/far/down/flow.yaml", flow("never"));
+    project.write("repo/node_modules/flow.yaml", flow("never"));
+    project.write("repo/flows/good.yaml", flow("unit"));
+    project.write("repo/flows/bad.yaml", "workflow: bad\nstates: {}\n");
+    finds(
+        &project,
+        "warn counterfoil.toml: there is no check 'e2e'; until there is one, flow.yaml, \
+         flows/more/second.yaml cannot run it, and claims about it stay not verified | add ",
+    );
+    finds(
+        &project,
+        "warn counterfoil.toml: there is no check 'unti'; `run` refuses flows/third.yml until there \
+         is one | did you mean 'unit'? Otherwise ",
+    );
+    assert!(!findings(&project).iter().any(|finding| finding.contains("never")));
+}
