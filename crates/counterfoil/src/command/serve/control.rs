@@ -5,7 +5,7 @@ use crate::cli::StateLocation;
 use crate::command::runs::environment_of_run;
 use crate::{person, state_folder};
 use counterfoil_agents::environment::AgentEnvironment;
-use counterfoil_contract::text::display_path;
+use counterfoil_contract::text::{display_path, escape_control};
 use counterfoil_engine::{CancelOutcome, Engine};
 use counterfoil_server::{ControlError, ResumeRequest, RunControl, StartRequest};
 use counterfoil_workspace::make_private_folder;
@@ -134,17 +134,7 @@ impl RunControl for LocalControl {
             return Err(ControlError::NotAllowed(why.to_owned()));
         }
         let mut arguments = vec!["run".to_owned()];
-        for (name, value) in &request.inputs {
-            let value = match value {
-                serde_json::Value::String(text) if text.starts_with('@') => {
-                    // The command line would read a file.
-                    return Err(ControlError::Failed(format!("input {name} begins with '@'")));
-                }
-                serde_json::Value::String(text) => text.clone(),
-                value => value.to_string(),
-            };
-            arguments.push(format!("--input={name}={value}"));
-        }
+        arguments.extend(input_arguments(&request.inputs)?);
         arguments.extend(["--".to_owned(), request.workflow.clone()]);
         let name = format!("start-{}", jiff::Timestamp::now().as_millisecond());
         Ok(match self.spawn(state, &arguments, &name)? {
@@ -152,6 +142,36 @@ impl RunControl for LocalControl {
             Spawned::Ended => "the run was started, and has stopped already".to_owned(),
         })
     }
+}
+
+/// The options for the inputs of a run. Neither a name nor a value may let the command line read a
+/// file: an option has one text for both, which is split at its first `=`.
+fn input_arguments<'i>(
+    inputs: impl IntoIterator<Item = (&'i String, &'i serde_json::Value)>,
+) -> Result<Vec<String>, ControlError> {
+    let argument = |(name, value): (&String, &serde_json::Value)| {
+        if !is_identifier(name) {
+            let name = escape_control(name);
+            return Err(ControlError::Failed(format!("'{name}' is no name of an input")));
+        }
+        let value = match value {
+            serde_json::Value::String(text) if text.starts_with('@') => {
+                // The command line would read a file.
+                return Err(ControlError::Failed(format!("input {name} begins with '@'")));
+            }
+            serde_json::Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        Ok(format!("--input={name}={value}"))
+    };
+    inputs.into_iter().map(argument).collect()
+}
+
+/// Whether a text can be the name of an input.
+fn is_identifier(text: &str) -> bool {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-');
+    text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && text.chars().all(is_part)
 }
 
 /// What became of a process within a short time.
@@ -244,11 +264,25 @@ fn last_output(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_run_that_went_on_is_said_to_be_what_it_is() {
         assert_eq!(went_on("done"), "the run went on, and is done");
         assert_eq!(went_on("waiting"), "the run went on, and waits for an answer");
         assert_eq!(went_on("failed"), "the run went on, and has stopped again: failed");
+    }
+
+    #[test]
+    fn an_input_names_no_file() {
+        let arguments = |name: &str, value: serde_json::Value| {
+            input_arguments([(&name.to_owned(), &value)]).map_err(|error| error.to_string())
+        };
+        assert_eq!(arguments("task", json!("a=@b")).unwrap(), ["--input=task=a=@b"]);
+        assert_eq!(arguments("max_tries", json!(3)).unwrap(), ["--input=max_tries=3"]);
+        arguments("task", json!("@/etc/passwd")).unwrap_err();
+        for name in ["task=@a", "task=@a=/../../x", "task=", "=", "", "@a", "a b", "-a", "a\n"] {
+            arguments(name, json!("x")).unwrap_err();
+        }
     }
 }
