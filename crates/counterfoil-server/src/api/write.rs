@@ -237,12 +237,8 @@ pub(super) struct SignInLink {
 
 /// Makes a link with which a browser signs in: for a person who may not read the terminal of the
 /// server.
-pub(super) async fn sign_in_link(
-    State(site): State<Arc<Site>>,
-    headers: HeaderMap,
-    bytes: Bytes,
-) -> Response {
-    let made = body(&headers, &bytes).and_then(|EmptyRequest {}| {
+pub(super) async fn sign_in_link(State(site): State<Arc<Site>>, request: WriteRequest) -> Response {
+    let made = body(request.headers(), request.bytes()).and_then(|EmptyRequest {}| {
         let code = site.sessions.new_code(Instant::now()).map_err(|error| {
             tracing::error!(%error, "there are no random numbers");
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "no link can be made")

@@ -5,11 +5,12 @@ use crate::site::Site;
 use serde_json::json;
 
 const LIMIT: usize = 2 << 20;
-const WRITES: [&str; 4] = [
+const WRITES: [&str; 5] = [
     "/api/v1/runs",
     "/api/v1/runs/a/cancel",
     "/api/v1/runs/a/resume",
     "/api/v1/runs/a/questions/ok/answer",
+    "/api/v1/sign-in-links",
 ];
 
 #[test]
@@ -73,6 +74,7 @@ fn a_body_that_says_something_else_is_refused() {
         (WRITES[3], "{}"),
         (WRITES[3], "{\"answer\":\"yes\",\"by\":\"someone\"}"),
         (WRITES[3], "{\"answer\":true}"),
+        (WRITES[4], "{\"run\":\"a\"}"),
         (WRITES[0], ""),
         (WRITES[0], "{\"workflow\":\"demo\"} x"),
         (WRITES[0], "workflow=demo"),
@@ -107,6 +109,7 @@ fn every_error_of_the_api_is_a_problem() {
             request.header("origin", "http://evil.example").send()
         }),
         (415, site.ask("POST", "/api/v1/runs").body("text/plain", "{}").send()),
+        (415, site.ask("POST", "/api/v1/sign-in-links").body("text/plain", "{}").send()),
         (404, site.post("/api/v1/runs/b/cancel", &json!({})).send()),
         (403, site.post("/api/v1/runs", &json!({"workflow": "forbidden"})).send()),
         (409, site.post("/api/v1/runs", &json!({"workflow": "broken"})).send()),
