@@ -91,8 +91,8 @@ impl Look for Live<'_> {
     fn note(&self, cluster: &Cluster, node: &Node) -> Option<String> {
         let mark = self.mark(cluster, node)?;
         let note = mark.note.as_deref().map(shorten).filter(|note| !note.is_empty());
-        // Its colour alone would not tell it from a state without a mark.
-        let sign = (mark.status == Some(MarkStatus::Cancelled)).then(|| "– cancelled".to_owned());
+        // Colours alone tell nothing to who does not see them.
+        let sign = mark.status.map(|status| sign(status).to_owned());
         let parts: Vec<String> = sign.into_iter().chain(note).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
@@ -100,7 +100,10 @@ impl Look for Live<'_> {
     fn open_node(&self, out: &mut String, cluster: &Cluster, node: &Node) {
         let mark = self.mark(cluster, node);
         if let Some(href) = self.link(cluster, node) {
-            put(out, format_args!("<a class=\"cf-link\" href=\"{}\">", escape_xml(href)));
+            // With an id, it keeps the focus when the drawing is replaced.
+            let (prefix, id) = (&self.prefix, &node.id);
+            put(out, format_args!("<a id=\"{prefix}-link-{id}\" class=\"cf-link\""));
+            put(out, format_args!(" href=\"{}\">", escape_xml(href)));
         }
         put(out, format_args!("<g id=\"{}-{}\" class=\"cf-node", self.prefix, node.id));
         match node.shape {
@@ -141,6 +144,18 @@ impl Look for Live<'_> {
             out.push_str("</a>");
         }
         out.push('\n');
+    }
+}
+
+/// What a status is in the box of a state.
+fn sign(status: MarkStatus) -> &'static str {
+    match status {
+        MarkStatus::Current => "● now",
+        MarkStatus::Waiting => "? waiting",
+        MarkStatus::Done => "✓ done",
+        MarkStatus::Failed => "✗ failed",
+        MarkStatus::Refuted => "✗ refuted",
+        MarkStatus::Cancelled => "– cancelled",
     }
 }
 

@@ -149,13 +149,13 @@ fn marks_appear() {
     let run = node(&svg, "g-s_run");
     assert!(
         run.starts_with(
-            "<a class=\"cf-link\" href=\"/runs/1?state=run&amp;tab=log#end\">\
+            "<a id=\"g-link-s_run\" class=\"cf-link\" href=\"/runs/1?state=run&amp;tab=log#end\">\
              <g id=\"g-s_run\" class=\"cf-node cf-command cf-visited cf-failed\">\
              <title>run, failed, 3 visits, 47/50 left</title>"
         ),
         "{run}"
     );
-    assert!(run.contains(">47/50 left</text>") && run.contains(">×3</text>"), "{run}");
+    assert!(run.contains(">✗ failed, 47/50 left</text>") && run.contains(">×3</text>"), "{run}");
     assert!(run.ends_with("</g></g></a>"), "{run}");
     let look = node(&svg, "g-s_look");
     assert!(look.contains("\"cf-node cf-question cf-visited cf-waiting\""), "{look}");
@@ -165,6 +165,14 @@ fn marks_appear() {
     assert!(node(&svg, "g-in_out_tag").contains("cf-visited cf-refuted\""));
     assert!(node(&svg, "g-s_done").contains("class=\"cf-node cf-end cf-end-done\""));
     assert!(node(&svg, "g-s_start").contains("class=\"cf-node cf-start\""));
+    for (id, sign) in [
+        ("g-s_look", "? waiting"),
+        ("g-s_pick", "✓ done"),
+        ("g-s_ship", "● now"),
+        ("g-in_out_tag", "✗ refuted"),
+    ] {
+        assert!(node(&svg, id).contains(&format!(">{sign}</text>")), "{id}: {svg}");
+    }
     assert_eq!(svg.matches("cf-current").count(), 1);
     assert_eq!(svg.matches("class=\"cf-badge\"").count(), 3);
 }
