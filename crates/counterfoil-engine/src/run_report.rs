@@ -2,6 +2,7 @@
 
 use crate::given_answers::{GivenAnswer, GivenAnswers};
 use crate::ledger::{Entry, Ledger, Totals};
+use crate::run_waits::{RunWait, RunWaits};
 use crate::visits::{Visit, Visits};
 use counterfoil_contract::Violation;
 use counterfoil_contract::claim::{ClaimReport, Verdict};
@@ -180,6 +181,9 @@ pub struct Attempt {
     pub checks: BTreeMap<String, CheckReport>,
     /// How many repairs were requested.
     pub repairs_asked: u32,
+    /// When they were requested, in milliseconds since 1970.
+    #[serde(skip)]
+    pub repairs_at: Vec<i64>,
     /// The replies, without their text.
     pub replies: Vec<Reply>,
     /// The usage of the attempt.
@@ -297,6 +301,7 @@ pub(crate) struct RunReportBuilder {
     /// The time of the last event.
     last_at: i64,
     answers: GivenAnswers,
+    waits: RunWaits,
     ledger: Ledger,
     visits: Visits,
 }
@@ -306,6 +311,7 @@ impl RunReportBuilder {
     pub(crate) fn on_event(&mut self, event: &Event, at: i64) {
         self.ledger.on_event(event, at);
         self.answers.on_event(event, at);
+        self.waits.on_event(event, at);
         let before = self.last_at;
         // It is recorded by the process that takes the run up.
         if !matches!(event, Event::TimeSkipped { .. }) {
@@ -338,6 +344,7 @@ impl RunReportBuilder {
                     changed: None,
                     checks: BTreeMap::new(),
                     repairs_asked: 0,
+                    repairs_at: Vec::new(),
                     replies: Vec::new(),
                     usage: Usage::default(),
                     reason: String::new(),
@@ -348,6 +355,7 @@ impl RunReportBuilder {
             Event::RepairAsked { attempt, reply, usage, claims } => {
                 if let Some(attempt) = self.attempt(attempt) {
                     attempt.repairs_asked += 1;
+                    attempt.repairs_at.push(at);
                     let claims = reported_claims(claims);
                     if !claims.is_empty() {
                         attempt.earlier_claims.insert(attempt.repairs_asked, claims);
@@ -413,6 +421,11 @@ impl RunReportBuilder {
     /// The answers that people gave, in order.
     pub(crate) fn answers(&self) -> &[GivenAnswer] {
         self.answers.given()
+    }
+
+    /// When the run waited, and for what.
+    pub(crate) fn waits(&self) -> &[RunWait] {
+        self.waits.all()
     }
 
     /// The report. `live` says whether a process drives the run.

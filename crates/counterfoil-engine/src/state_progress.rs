@@ -4,8 +4,7 @@ use crate::event_text::step_failure;
 use counterfoil_contract::claim::Verdict;
 use counterfoil_flow::graph::MarkStatus;
 use counterfoil_flow::{
-    AttemptOutcome, BuiltinStep, End, Ended, Event, ItemStatus, Phase, Reopened, RunState,
-    TransitionTaken,
+    AttemptOutcome, BuiltinStep, End, Ended, Event, Phase, Reopened, RunState, TransitionTaken,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,6 +40,19 @@ pub(crate) struct StateProgressBuilder {
     states: BTreeMap<StateKey, StateProgress>,
     /// The number of visits that began.
     begun: usize,
+    /// The last fan-out of each frame and state, by the beginning of the ids of its items.
+    fan_outs: BTreeMap<String, FanOutProgress>,
+    /// The beginning of the ids of the items of the last fan-out that is not inside of another one.
+    outermost: Option<String>,
+}
+
+/// How far a fan-out has come.
+#[derive(Clone, Debug)]
+struct FanOutProgress {
+    /// The state that runs it.
+    state: StateKey,
+    done: usize,
+    all: usize,
 }
 
 /// A frame in progress.
@@ -106,6 +118,11 @@ fn below(frame: &str, state: &str) -> String {
     if frame.is_empty() { state.to_owned() } else { format!("{frame}/{state}") }
 }
 
+/// Whether an id is that of a frame, or of one inside of it.
+fn is_inside(id: &str, frame: &str) -> bool {
+    id.strip_prefix(frame).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// An attempt that runs.
 #[derive(Clone, Debug)]
 struct OpenAttempt {
@@ -162,15 +179,22 @@ impl StateProgressBuilder {
             }
             Event::FrameEnded { frame, outcome, .. } => {
                 let parent = self.frames.remove(frame).and_then(|ended| ended.parent);
+                if *outcome == End::Done {
+                    self.item_done(parent.as_deref());
+                }
                 // An item or a sub-workflow that is not done fails the state that runs it.
                 if let Some(parent) = parent.filter(|_| *outcome != End::Done) {
                     self.conclude(&parent, MarkStatus::Failed);
                 }
             }
-            Event::FannedOut { frame, problem, .. } => {
-                if let Some(state) = self.frames.get(frame).map(|open| open.state.1.clone()) {
+            Event::FannedOut { frame, items, problem, .. } => {
+                if let Some(state) = self.frames.get(frame).map(|open| open.state.clone()) {
                     let caller = self.current_visit(frame);
-                    self.leave_behind(&below(frame, &state), caller);
+                    let items_of = below(frame, &state.1);
+                    self.leave_behind(&items_of, caller);
+                    if problem.is_none() {
+                        self.fanned_out(items_of, state, items.len());
+                    }
                 }
                 if problem.is_some() {
                     self.conclude(frame, MarkStatus::Failed);
@@ -193,6 +217,37 @@ impl StateProgressBuilder {
             Event::RunReopened(reopened) => self.reopened(reopened),
             _ => {}
         }
+    }
+
+    fn fanned_out(&mut self, items_of: String, state: StateKey, all: usize) {
+        let around = self.outermost.as_ref().is_some_and(|around| is_inside(&items_of, around));
+        if !around {
+            self.outermost = Some(items_of.clone());
+        }
+        self.fan_outs.insert(items_of, FanOutProgress { state, done: 0, all });
+    }
+
+    /// An item is done, if this frame runs items.
+    fn item_done(&mut self, parent: Option<&str>) {
+        let Some((parent, open)) = parent.and_then(|id| self.frames.get(id).map(|at| (id, at)))
+        else {
+            return;
+        };
+        if let Some(fan_out) = self.fan_outs.get_mut(&below(parent, &open.state.1)) {
+            fan_out.done = (fan_out.done + 1).min(fan_out.all);
+        }
+    }
+
+    /// The states of the main workflow that the run entered.
+    pub(crate) fn entered(&self) -> impl Iterator<Item = &str> {
+        let main = self.states.iter().filter(|((machine, _), _)| machine.is_empty());
+        main.filter(|(_, progress)| progress.visits > 0).map(|((_, state), _)| state.as_str())
+    }
+
+    /// The items that are done and all of them, of the last fan-out that is not inside of another one.
+    pub(crate) fn items(&self) -> Option<(usize, usize)> {
+        let fan_out = self.fan_outs.get(self.outermost.as_ref()?)?;
+        Some((fan_out.done, fan_out.all))
     }
 
     fn taken(&mut self, taken: &TransitionTaken) {
@@ -291,6 +346,7 @@ impl StateProgressBuilder {
     /// Leaves what a frame and those inside of it did to an earlier visit. If `caller` runs the frame
     /// again, it takes nothing over from what the frame did before.
     fn leave_behind(&mut self, frame: &str, caller: Option<usize>) {
+        self.fan_outs.retain(|items_of, _| !is_inside(items_of, frame));
         let inside = format!("{frame}/");
         // The main frame is opened once, before all others.
         let from = (frame.to_owned(), StateKey::default());
@@ -349,6 +405,12 @@ impl StateProgressBuilder {
     /// What the run did in each state, and where it is now.
     pub(crate) fn states(&self, run_state: &RunState) -> BTreeMap<StateKey, StateProgress> {
         let mut states = self.marked();
+        // Several items of an outer fan-out may run the same one.
+        for fan_out in self.fan_outs.values() {
+            let state = states.entry(fan_out.state.clone()).or_default();
+            let (done, all) = state.items.unwrap_or_default();
+            state.items = Some((done + fan_out.done, all + fan_out.all));
+        }
         if run_state.ended.is_some() {
             // No event tells of every failure without an attempt, such as a list without an order.
             if let Some(main) = run_state.frames.get("")
@@ -373,13 +435,6 @@ impl StateProgressBuilder {
             if state.status != Some(MarkStatus::Current) || !waits {
                 let status = if waits { MarkStatus::Waiting } else { MarkStatus::Current };
                 state.status = Some(status);
-            }
-            if let Phase::Fanned(fan_out) = &frame.phase {
-                let is_done = |status: &ItemStatus| {
-                    matches!(status, ItemStatus::Ended { outcome: End::Done, .. })
-                };
-                let done = fan_out.items.iter().filter(|item| is_done(&item.status)).count();
-                state.items = Some((done, fan_out.items.len()));
             }
         }
         states

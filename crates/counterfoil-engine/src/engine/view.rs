@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::given_answers::GivenAnswer;
 use crate::ledger::Entry;
 use crate::run_report::{Attempt, RunReport, RunReportBuilder};
+use crate::run_waits::RunWait;
 use crate::state_progress::{StateKey, StateProgress, StateProgressBuilder};
 use counterfoil_flow::{Event, RunState};
 use std::collections::BTreeMap;
@@ -119,6 +120,11 @@ impl RunView {
     /// The answers that people gave, in order.
     pub fn answers(&self) -> &[GivenAnswer] {
         self.report.answers()
+    }
+
+    /// When the run waited, and for what.
+    pub fn waits(&self) -> &[RunWait] {
+        self.report.waits()
     }
 
     /// The claims of the run and their verdicts.

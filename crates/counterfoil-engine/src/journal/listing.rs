@@ -324,6 +324,19 @@ impl Journal {
         })
     }
 
+    /// The names of the workflows of all runs, in order.
+    ///
+    /// # Errors
+    ///
+    /// The journal cannot be read.
+    pub fn workflow_names(&self) -> Result<Vec<String>> {
+        self.read(|connection| {
+            let mut names = connection
+                .prepare_cached("SELECT DISTINCT workflow FROM runs ORDER BY workflow")?;
+            names.query_map([], |row| row.get(0))?.collect()
+        })
+    }
+
     /// The number of runs in each group.
     ///
     /// # Errors

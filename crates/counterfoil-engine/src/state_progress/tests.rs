@@ -211,6 +211,49 @@ fn an_item_that_failed_fails_the_fan_out_and_is_not_hidden_by_another() {
 }
 
 #[test]
+fn a_fan_out_keeps_the_number_of_its_items_that_are_done() {
+    let fanned = |frame: &str, keys: &[&str]| {
+        let item = |key: &&str| json!({"key": key, "value": 1, "after": []});
+        let items: Vec<Value> = keys.iter().map(item).collect();
+        json!({"fanned-out": {"frame": frame, "items": items, "parallel": 1, "strict": false}})
+    };
+    let mut builder = StateProgressBuilder::default();
+    let mut add = |events: Value| {
+        for event in events.as_array().unwrap() {
+            builder.on_event(&serde_json::from_value(event.clone()).unwrap());
+        }
+        let items = |machine: &str, state: &str| {
+            let states = builder.states(&RunState::default());
+            states.get(&(machine.to_owned(), state.to_owned())).and_then(|state| state.items)
+        };
+        (items("", "all"), items("one", "each"), builder.items())
+    };
+    let begun = json!([opened("", None, "", "all"), fanned("", &["1", "2", "3"])]);
+    assert_eq!(add(begun), (Some((0, 3)), None, Some((0, 3))));
+    // A fan-out in two items.
+    let item = |key: &str| {
+        let frame = format!("all/{key}");
+        let inner = format!("{frame}/each/a");
+        json!([
+            opened(&frame, Some(key), "one", "each"),
+            fanned(&frame, &["a", "b"]),
+            opened_in(&frame, &inner, "two", "make"),
+            ended_frame(&inner, "done"),
+        ])
+    };
+    assert_eq!(add(item("1")), (Some((0, 3)), Some((1, 2)), Some((0, 3))));
+    assert_eq!(add(item("2")), (Some((0, 3)), Some((2, 4)), Some((0, 3))));
+    let ended = json!([ended_frame("all/1", "done"), ended_frame("all/2", "failed")]);
+    assert_eq!(add(ended), (Some((1, 3)), Some((2, 4)), Some((1, 3))));
+    let moved_on = json!([{"fanned-in": {"frame": ""}}, moved("", "all", "end")]);
+    assert_eq!(add(moved_on), (Some((1, 3)), Some((2, 4)), Some((1, 3))), "it is over");
+    // Another visit, before and after its items are known.
+    assert_eq!(add(json!([moved("", "end", "all")])), (None, None, None));
+    assert_eq!(add(json!([fanned("", &["9"])])), (Some((0, 1)), None, Some((0, 1))));
+    assert_eq!(builder.entered().collect::<Vec<_>>(), ["all", "end"]);
+}
+
+#[test]
 fn checks_before_the_first_step_are_no_part_of_a_state() {
     let base = json!({"attempt-started": {"attempt": "base/checks#1", "frame": "",
         "path": ["base", "checks"], "n": 1,
