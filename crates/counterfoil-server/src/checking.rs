@@ -5,7 +5,7 @@ use crate::contracts::KnownContracts;
 use crate::folders::Folders;
 use crate::problem::Problem;
 use axum::http::StatusCode;
-use counterfoil_contract::{Contract, LoadError, Report, work};
+use counterfoil_contract::{Contract, LoadError, Report, Span, Status, Violation, work};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -38,10 +38,18 @@ pub(crate) struct CheckRequest {
     pub(crate) text: String,
 }
 
+/// A candidate that was passed over, and what the contract says of it by itself.
+pub(crate) struct Alone {
+    pub(crate) span: Span,
+    pub(crate) status: Status,
+    /// The first violation, if there is one.
+    pub(crate) violation: Option<Violation>,
+}
+
 /// What came of a check.
 pub(crate) enum Checked {
     /// The text was checked.
-    Report(Box<Report>),
+    Report(Box<Report>, Vec<Alone>),
     /// The contract does not load.
     NoContract(LoadError),
 }
@@ -104,6 +112,12 @@ impl Drop for Client {
     }
 }
 
+/// What a contract says of a candidate by itself.
+fn alone(contract: &Contract, text: &str, span: Span) -> Option<Alone> {
+    let report = contract.check(text.get(span.start..span.end)?);
+    Some(Alone { span, status: report.status, violation: report.violations.into_iter().next() })
+}
+
 /// Checks a text. Returns the text, too, to show places in it.
 pub(crate) fn perform(
     contracts: &KnownContracts,
@@ -122,7 +136,12 @@ pub(crate) fn perform(
     let checked = work::interruptible(until, is_stopped, || {
         let given = || Contract::from_yaml(definition.as_deref().unwrap_or_default()).map(Arc::new);
         match known.unwrap_or_else(given) {
-            Ok(contract) => Checked::Report(Box::new(contract.check(&text))),
+            Ok(contract) => {
+                let report = contract.check(&text);
+                let others = report.provenance.passed_over.iter();
+                let alone = others.filter_map(|span| alone(&contract, &text, *span)).collect();
+                Checked::Report(Box::new(report), alone)
+            }
             Err(error) => Checked::NoContract(error),
         }
     });
@@ -173,7 +192,7 @@ mod tests {
         let (contracts, folders) = (KnownContracts::default(), Folders::new(Vec::new()));
         let (checked, _) = perform(&contracts, &folders, given, watch).unwrap();
         assert!(match checked {
-            Checked::Report(report) => !report.is_accepted(),
+            Checked::Report(report, _) => !report.is_accepted(),
             Checked::NoContract(_) => true,
         });
     }
@@ -192,7 +211,7 @@ mod tests {
             };
             let checked = perform(&contracts, &folders, named, Arc::default());
             assert_eq!(checked.is_ok(), is_known, "{name}");
-            if let Ok((Checked::Report(report), _)) = checked {
+            if let Ok((Checked::Report(report, _), _)) = checked {
                 assert!(report.is_accepted());
             }
         }

@@ -103,7 +103,7 @@ pub(super) async fn check(State(site): State<Arc<Site>>, request: WriteRequest) 
     };
     if wants_page {
         let status = match &checked {
-            Ok((Checked::Report(_), _)) => StatusCode::OK,
+            Ok((Checked::Report(..), _)) => StatusCode::OK,
             Ok((Checked::NoContract(_), _)) => StatusCode::UNPROCESSABLE_ENTITY,
             Err(problem) => problem.status(),
         };
@@ -113,7 +113,7 @@ pub(super) async fn check(State(site): State<Arc<Site>>, request: WriteRequest) 
         };
     }
     let report: Result<Box<Report>, Problem> = match checked {
-        Ok((Checked::Report(report), _)) => Ok(report),
+        Ok((Checked::Report(report, _), _)) => Ok(report),
         Ok((Checked::NoContract(error), _)) => {
             Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "contract", error.to_string()))
         }

@@ -1,12 +1,12 @@
 //! The part of a page that shows what came of checking a text.
 
 use super::{filled, filters};
-use crate::checking::Checked;
+use crate::checking::{Alone, Checked};
 use crate::excerpt::{self, Excerpt};
 use crate::format::{self, Mark};
 use crate::problem::Problem;
 use askama::Template;
-use counterfoil_contract::{LoadError, Report, Status, Violation};
+use counterfoil_contract::{LoadError, Report, Span, Status, Violation};
 
 /// The most violations, repairs or other entries of a list that are shown.
 const MAX_LISTED: usize = 50;
@@ -40,10 +40,8 @@ struct Shown {
     stage: &'static str,
     framing: &'static str,
     candidates: usize,
-    /// The number of the candidate that decides, from 1; 0 if there is none.
-    chosen: usize,
-    line: usize,
-    passed_over: Vec<usize>,
+    /// The candidates that are known by their places, in the order of the text.
+    listed: Vec<Candidate>,
     violations: Vec<Wrong>,
     more_violations: usize,
     warnings: Vec<Wrong>,
@@ -57,6 +55,18 @@ struct Shown {
     value: String,
     value_name: &'static str,
     value_is_cut: bool,
+}
+
+/// A place where a result may be.
+struct Candidate {
+    line: usize,
+    column: usize,
+    /// Its beginning.
+    excerpt: String,
+    is_chosen: bool,
+    mark: Mark,
+    /// Why it decides, or does not.
+    why: String,
 }
 
 /// A violation or a warning, and its place in the text.
@@ -89,7 +99,9 @@ pub(crate) fn checked(checked: Result<(Checked, String), Problem>) -> Result<Str
         report: None,
     };
     match checked {
-        Ok((Checked::Report(report), text)) => result.report = Some(shown(&report, &text)),
+        Ok((Checked::Report(report, alone), text)) => {
+            result.report = Some(shown(&report, &alone, &text));
+        }
         Ok((Checked::NoContract(error), _)) => {
             result.contract_problems = contract_problems(&error);
         }
@@ -113,13 +125,8 @@ fn contract_problems(error: &LoadError) -> Vec<ContractProblem> {
     problems.map(problem).collect()
 }
 
-fn shown(report: &Report, text: &str) -> Shown {
+fn shown(report: &Report, alone: &[Alone], text: &str) -> Shown {
     let provenance = &report.provenance;
-    let (mark_class, sign, word) = match report.status {
-        Status::Accepted => ("good", "✓", "accepted"),
-        Status::Rejected => ("bad", "✗", "rejected"),
-        Status::Absent => ("warn", "?", "absent: the text has no result"),
-    };
     let (value, value_name) = match (&report.value, &report.partial, &report.refused_value) {
         (Some(value), ..) => (Some(value), "Value"),
         (None, Some(partial), _) => (Some(partial), "Valid part of the value"),
@@ -146,14 +153,12 @@ fn shown(report: &Report, text: &str) -> Shown {
         (cell(&coercion.pointer), cell(&coercion.from), cell(&coercion.to))
     });
     Shown {
-        mark: Mark { class: mark_class, sign, word },
+        mark: mark(report.status),
         contract: format::cell(&report.contract),
         stage: report.stage.map(counterfoil_contract::Stage::name).unwrap_or_default(),
         framing: provenance.framing.name(),
         candidates: provenance.candidates,
-        chosen: provenance.chosen.map_or(0, |chosen| chosen + 1),
-        line: provenance.span.map_or(0, |span| span.line),
-        passed_over: provenance.passed_over.iter().take(MAX_LISTED).map(|span| span.line).collect(),
+        listed: candidates(report, alone, text),
         violations: wrongs(&report.violations, text),
         more_violations: more(report.violations.len(), left_out.violations),
         warnings: wrongs(&report.warnings, text),
@@ -168,6 +173,49 @@ fn shown(report: &Report, text: &str) -> Shown {
         value: value_shown,
         value_name,
     }
+}
+
+fn mark(status: Status) -> Mark {
+    let (class, sign, word) = match status {
+        Status::Accepted => ("good", "✓", "accepted"),
+        Status::Rejected => ("bad", "✗", "rejected"),
+        Status::Absent => ("warn", "?", "absent: the text has no result"),
+    };
+    Mark { class, sign, word }
+}
+
+/// The candidates in the order of the text: the one that decides, and those that were passed over.
+fn candidates(report: &Report, alone: &[Alone], text: &str) -> Vec<Candidate> {
+    let candidate = |span: Span, is_chosen, mark, why| Candidate {
+        line: span.line,
+        column: span.column,
+        excerpt: format::cell(text.get(span.start..span.end).unwrap_or_default()),
+        is_chosen,
+        mark,
+        why,
+    };
+    let Some(chosen) = report.provenance.span else { return Vec::new() };
+    let mut found =
+        vec![(chosen.start, candidate(chosen, true, mark(report.status), String::new()))];
+    found.extend(alone.iter().map(|other| {
+        let place = if other.span.start < chosen.start {
+            "it comes before the one that decides"
+        } else {
+            "it is no attempt at a result"
+        };
+        let own = match (&other.violation, other.status) {
+            (Some(violation), Status::Rejected) => {
+                format!("; by itself, it is rejected: {}", violation.message)
+            }
+            (_, Status::Accepted) => "; by itself, it would be accepted".to_owned(),
+            _ => String::new(),
+        };
+        let passed_over = Mark { class: "mute", sign: "–", word: "passed over" };
+        let why = format!("{place}{own}");
+        (other.span.start, candidate(other.span, false, passed_over, format::cell(&why)))
+    }));
+    found.sort_by_key(|(start, _)| *start);
+    found.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
 fn wrongs(violations: &[Violation], text: &str) -> Vec<Wrong> {
@@ -191,7 +239,11 @@ fn wrong(violation: &Violation, text: &str) -> Wrong {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checking::{CheckRequest, perform};
+    use crate::contracts::KnownContracts;
+    use crate::folders::Folders;
     use counterfoil_contract::Contract;
+    use std::sync::Arc;
 
     const CONTRACT: &str = "contract: acme/check
 version: 1
@@ -199,8 +251,14 @@ fields: { ok: boolean, level: low | high }
 ";
 
     fn html(text: &str) -> String {
-        let report = Contract::from_yaml(CONTRACT).unwrap().check(text);
-        checked(Ok((Checked::Report(Box::new(report)), text.to_owned()))).unwrap()
+        let request = CheckRequest {
+            contract: None,
+            definition: Some(CONTRACT.to_owned()),
+            text: text.to_owned(),
+        };
+        let (contracts, folders) = (KnownContracts::default(), Folders::new(Vec::new()));
+        let found = perform(&contracts, &folders, request, Arc::default()).unwrap();
+        checked(Ok(found)).unwrap()
     }
 
     #[test]
@@ -224,5 +282,23 @@ fields: { ok: boolean, level: low | high }
         assert!(html.contains("The contract does not load"), "{html}");
         let html = checked(Err(Problem::bad_request("<why>"))).unwrap();
         assert!(html.contains("why") && !html.contains("<why>"), "{html}");
+    }
+
+    #[test]
+    fn every_candidate_is_shown_with_its_place_and_why_it_does_not_decide() {
+        let html = html(
+            "First {\"ok\": true, \"level\": \"low\"}\nthen {\"ok\": 7, \"level\": \"x\"}\n\
+             and {\"level\": \"high\", \"ok\": false}",
+        );
+        let (_, list) = html.split_once("<ol class=\"candidates\"").unwrap();
+        let (list, _) = list.split_once("</ol>").unwrap();
+        let rows: Vec<&str> = list.split("<li").skip(1).collect();
+        assert_eq!(rows.len(), 3, "{html}");
+        for part in ["line 1", "passed over", "before the one that decides", "would be accepted"] {
+            assert!(rows[0].contains(part), "{part}: {}", rows[0]);
+        }
+        assert!(rows[1].contains("by itself, it is rejected"), "{}", rows[1]);
+        assert!(rows[2].contains("decides") && rows[2].contains("high"), "{}", rows[2]);
+        assert!(!rows[2].contains("passed over"), "{}", rows[2]);
     }
 }
