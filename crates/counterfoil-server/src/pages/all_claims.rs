@@ -2,7 +2,7 @@
 
 use super::health::share;
 use super::run::now::{Moment, attempt_id};
-use super::{Rendered, Section};
+use super::{Rendered, Section, claims};
 use crate::counted::{By, Coverage, Overview, RunFigures};
 use crate::format::{self, Mark};
 use crate::problem::Problem;
@@ -270,7 +270,11 @@ fn claim_row(run: &RunFigures, entry: &Entry) -> ClaimRow {
     let is_refuted = entry.claim.verdict == Verdict::Refuted;
     let pieces = evidence(&entry.claim, &entry.since).into_iter().filter(|_| is_refuted);
     ClaimRow {
-        address: format!("{run_address}/attempts/{}#claims", format::encode(&id)),
+        address: format!(
+            "{run_address}/attempts/{}#{}",
+            format::encode(&id),
+            claims::element_of(entry)
+        ),
         title: format::cell(&id),
         workflow: format::cell(&run.workflow),
         run: run.run.chars().take(13).collect(),

@@ -135,6 +135,15 @@ fn rank(entry: &Entry) -> u8 {
     }
 }
 
+/// The id of the element of a claim on the pages of its run and of its attempt.
+pub(super) fn element_of(entry: &Entry) -> String {
+    let Entry { claim, path, n, reply, .. } = entry;
+    // A claim of the contract has no dot in its name.
+    let own = if claim.is_own() { ".own" } else { "" };
+    let id = format!("{}.{reply}.{}{own}", attempt_id(path, *n), claim.claim);
+    format!("claim-{}", format::encode(&id))
+}
+
 fn claim(run: &str, entry: &Entry) -> Claim {
     let Entry { claim, path, n, reply, .. } = entry;
     let attempt = attempt_id(path, *n);
@@ -142,10 +151,7 @@ fn claim(run: &str, entry: &Entry) -> Claim {
         if value.is_null() { String::new() } else { format::pretty(value) }
     };
     let mark = if entry.corrected { format::CORRECTED } else { format::verdict(entry.standing) };
-    // A claim of the contract has no dot in its name.
-    let own = if claim.is_own() { ".own" } else { "" };
-    let id = format!("{attempt}.{reply}.{}{own}", claim.claim);
-    let id = format!("claim-{}", format::encode(&id));
+    let id = element_of(entry);
     Claim {
         link: format!("#{id}"),
         id,

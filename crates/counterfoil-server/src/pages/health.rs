@@ -65,7 +65,7 @@ struct Row {
     name: String,
     of: String,
     attempts: Count,
-    accepted: u64,
+    accepted: Count,
     refuted: Rate,
     corrected: u64,
     violations: Rate,
@@ -139,15 +139,17 @@ fn label(by: By) -> &'static str {
 fn row(by: Option<By>, trend: &Trend) -> Row {
     let (key, replies, claims) = (&trend.group.key, &trend.group.replies, &trend.group.claims);
     let (name, of) = by.map(|by| names(by, key)).unwrap_or_default();
-    let address = |what| attempts::address(key, what);
+    // The fields of a contract share its attempts and replies, whatever each of them claims.
+    let of_contract = key.without_field();
+    let address = |what| attempts::address(&of_contract, what);
     let codes = replies.top_codes();
     let codes = codes.iter().take(MAX_CODES).map(|(code, number)| format!("{code} × {number}"));
     Row {
         name,
         of,
         attempts: Count { number: replies.attempts, address: address(What::All) },
-        accepted: replies.accepted,
-        refuted: refuted(trend, address(What::Refuted)),
+        accepted: Count { number: replies.accepted, address: address(What::Accepted) },
+        refuted: refuted(trend, attempts::address(key, What::Refuted)),
         corrected: claims.corrected,
         violations: violations(trend, address(What::Violations)),
         codes: codes.collect::<Vec<_>>().join(", "),
