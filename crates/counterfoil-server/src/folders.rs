@@ -93,6 +93,11 @@ impl Folders {
         self.folders.len() > 1
     }
 
+    /// The names of the state folders.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.folders.iter().map(|folder| folder.folder.name.as_str())
+    }
+
     /// Finds a run by its id or by an unambiguous part of it.
     pub(crate) fn find(&self, run: &str) -> Result<RunPlace, Problem> {
         let (mut found, mut unreadable) = (Vec::new(), None);

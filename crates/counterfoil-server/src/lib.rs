@@ -26,6 +26,7 @@ mod listing;
 mod live;
 mod pages;
 mod problem;
+mod progress;
 mod query;
 mod revalidation;
 mod routes;
@@ -51,6 +52,7 @@ use idempotency::Repeats;
 use live::LivePages;
 use pages::ShownInbox;
 use revalidation::Revalidations;
+use progress::KnownProgress;
 use site::Site;
 use std::future::Future;
 use std::io;
@@ -130,6 +132,7 @@ impl Server {
             summaries: Summaries::default(),
             activity: Activity::default(),
             inbox: ShownInbox::default(),
+            progress: KnownProgress::default(),
             repeats: Repeats::default(),
             is_stopping: AtomicBool::new(false),
             counted: CountedRuns::default(),

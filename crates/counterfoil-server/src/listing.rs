@@ -1,11 +1,13 @@
 //! Pages of the runs of all state folders, in one order.
 
 use crate::problem::Problem;
+use crate::progress::Steps;
 use crate::site::Site;
 use crate::summaries::RunDigest;
 use counterfoil_contract::text::pluralize;
 use counterfoil_engine::Engine;
 use counterfoil_engine::journal::{RunCounts, RunCursor, RunFilter, RunInfo, RunOrder};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How long one request looks for runs with refuted claims. The next one goes on where it stopped.
@@ -19,6 +21,8 @@ pub(crate) struct Listed {
     pub(crate) info: RunInfo,
     /// Its task and claims.
     pub(crate) digest: RunDigest,
+    /// How far it has come; none if nobody wants to know, or it cannot be read.
+    pub(crate) steps: Option<Steps>,
     /// What was wrong when its events were read; empty if nothing was.
     pub(crate) damage: String,
 }
@@ -37,6 +41,10 @@ pub(crate) struct Wanted {
     pub(crate) filter: RunFilter,
     /// Only runs with a refuted claim, corrected or not.
     pub(crate) refuted: bool,
+    /// Only runs of the state folder with this name; of all if it is empty.
+    pub(crate) folder: String,
+    /// Whether it is wanted how far they have come.
+    pub(crate) with_steps: bool,
     /// The order.
     pub(crate) order: RunOrder,
     /// The number of runs on a page.
@@ -55,7 +63,8 @@ pub(crate) fn runs_page(
     loop {
         let found = merged(&engines, wanted, page.next.as_ref())?;
         page.next = found.next;
-        for (folder, engine, info) in found.runs {
+        let mut runs = found.runs.into_iter().peekable();
+        while let Some((folder, engine, info)) = runs.next() {
             let place = RunCursor::at(wanted.order, &info);
             let (digest, damage) = match site.summaries.of(engine, &info) {
                 Ok(digest) => (digest, String::new()),
@@ -66,9 +75,12 @@ pub(crate) fn runs_page(
             if wanted.refuted && claims.refuted + claims.corrected == 0 {
                 continue;
             }
-            page.runs.push(Listed { folder: folder.to_owned(), info, digest, damage });
+            let steps = wanted.with_steps.then(|| site.progress.of(engine, &info).ok()).flatten();
+            page.runs.push(Listed { folder: folder.to_owned(), info, digest, steps, damage });
             if page.runs.len() == wanted.limit {
-                page.next = page.next.is_some().then_some(place).or(page.next);
+                // What was read and not looked at begins the next page.
+                let has_more = page.next.is_some() || runs.peek().is_some();
+                page.next = has_more.then_some(place);
                 return Ok(page);
             }
         }
@@ -94,7 +106,9 @@ fn merged<'e>(
     let mut all: Vec<(RunCursor, &'e str, &'e Engine, RunInfo)> = Vec::new();
     // Behind the first of the places where a folder stopped, others may be missing.
     let mut end: Option<RunCursor> = None;
-    for (name, engine) in engines {
+    let chosen =
+        engines.iter().filter(|(name, _)| wanted.folder.is_empty() || *name == wanted.folder);
+    for (name, engine) in chosen {
         let page = engine.journal().runs_page(&wanted.filter, wanted.order, after, wanted.limit)?;
         if let Some(next) = page.next
             && end.as_ref().is_none_or(|end| next.is_before(end))
@@ -130,6 +144,15 @@ pub(crate) fn counts(site: &Site) -> Result<RunCounts, Problem> {
         sum.failed += failed;
     }
     Ok(sum)
+}
+
+/// The names of the workflows of all runs.
+pub(crate) fn workflows(site: &Site) -> Result<BTreeSet<String>, Problem> {
+    let mut names = BTreeSet::new();
+    for (_, engine) in site.folders.engines()? {
+        names.extend(engine.journal().workflow_names()?);
+    }
+    Ok(names)
 }
 
 /// What is known of the claims of a run, in a few words: "5 made, 3 verified, 1 refuted".

@@ -12,6 +12,7 @@ use crate::idempotency::Repeats;
 use crate::pages::ShownInbox;
 use crate::problem::Problem;
 use crate::revalidation::Revalidations;
+use crate::progress::KnownProgress;
 use crate::summaries::Summaries;
 use crate::tool_calls::ToolCallLogs;
 use axum::http::StatusCode;
@@ -37,6 +38,8 @@ pub(crate) struct Site {
     pub(crate) activity: Activity,
     /// What the inbox showed last.
     pub(crate) inbox: ShownInbox,
+    /// How far runs have come.
+    pub(crate) progress: KnownProgress,
     /// Whether the server stops: streams end then.
     pub(crate) is_stopping: AtomicBool,
     /// The writing requests that had a key.

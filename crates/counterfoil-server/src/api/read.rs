@@ -118,6 +118,8 @@ fn page(site: &Site, query: &RunsQuery) -> Result<RunsPage, Problem> {
             ..RunFilter::default()
         },
         refuted: query.refuted,
+        folder: String::new(),
+        with_steps: false,
         order,
         limit: query.limit.unwrap_or(DEFAULT_PAGE).clamp(1, MAX_PAGE),
     };

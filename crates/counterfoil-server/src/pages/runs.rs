@@ -5,11 +5,14 @@ use super::{Rendered, Section};
 use crate::format::{self, Mark};
 use crate::listing::{self, Listed, Wanted};
 use crate::problem::Problem;
+use crate::progress::Steps;
 use crate::site::Site;
 use askama::Template;
+use counterfoil_contract::text::pluralize;
 use counterfoil_engine::journal::{RunCounts, RunCursor, RunFilter, RunGroup, RunOrder, RunSort};
 use counterfoil_engine::lists;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The number of runs on a page.
@@ -24,6 +27,10 @@ pub(crate) struct Query {
     view: View,
     /// A text that the runs contain.
     q: String,
+    /// The workflow of the runs; of all if it is empty.
+    workflow: String,
+    /// The state folder of the runs; of all if it is empty.
+    folder: String,
     sort: Sort,
     /// The place after which the page begins.
     after: String,
@@ -125,6 +132,11 @@ impl Query {
         if !self.q.is_empty() {
             pairs.push(("q", self.q.clone()));
         }
+        for (name, value) in [("workflow", &self.workflow), ("folder", &self.folder)] {
+            if !value.is_empty() {
+                pairs.push((name, value.clone()));
+            }
+        }
         if self.sort != Sort::Newest {
             pairs.push(("sort", self.sort.name().to_owned()));
         }
@@ -143,6 +155,27 @@ struct Tab {
     count: Option<u64>,
 }
 
+/// Something that runs can be filtered by.
+struct Choice {
+    /// Its exact name.
+    value: String,
+    label: String,
+    is_current: bool,
+}
+
+/// The names to choose from, if there are several, or another one is chosen.
+fn choices(names: impl IntoIterator<Item = String>, current: &str) -> Vec<Choice> {
+    let mut names: BTreeSet<String> = names.into_iter().collect();
+    if !current.is_empty() {
+        names.insert(current.to_owned());
+    } else if names.len() < 2 {
+        return Vec::new();
+    }
+    let choice =
+        |value: String| Choice { label: format::cell(&value), is_current: value == current, value };
+    names.into_iter().map(choice).collect()
+}
+
 /// The views and the filter.
 #[derive(Template)]
 #[template(path = "runs-head.html")]
@@ -150,9 +183,21 @@ struct Head<'a> {
     tabs: Vec<Tab>,
     query: &'a Query,
     view: &'static str,
+    /// The workflows and the state folders to choose from; empty if there is no choice.
+    workflows: Vec<Choice>,
+    folders: Vec<Choice>,
     sorts: Vec<(&'static str, &'static str, bool)>,
     /// The state folders that cannot be read, and why.
     unreadable: Vec<(String, String)>,
+}
+
+/// How far a run has come.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Progress {
+    /// In words: "3 of 7 states, 47 of 50 items".
+    text: String,
+    /// In percent, of a run that goes on or could.
+    share: Option<u64>,
 }
 
 struct Row {
@@ -164,6 +209,7 @@ struct Row {
     mark: Mark,
     cause: String,
     state: String,
+    progress: Progress,
     reason: String,
     verdicts: Vec<(Mark, u64)>,
     claims: String,
@@ -198,6 +244,8 @@ struct List {
     is_new: bool,
     /// The text that is searched; empty if none is.
     search: String,
+    /// Whether only runs of a workflow or a state folder are listed.
+    is_filtered: bool,
     /// The addresses of the list without the search, and of the search in all views.
     without_search: String,
     in_all_views: Option<String>,
@@ -208,8 +256,15 @@ pub(super) fn render(site: &Arc<Site>, query: &Query) -> Result<Rendered, Proble
     let counts = listing::counts(site)?;
     let text = Some(query.q.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
     let wanted = Wanted {
-        filter: RunFilter { group: query.view.group(), text, ..RunFilter::default() },
+        filter: RunFilter {
+            group: query.view.group(),
+            workflow: Some(&query.workflow).filter(|name| !name.is_empty()).cloned(),
+            text,
+            ..RunFilter::default()
+        },
         refuted: query.view == View::Refuted,
+        folder: query.folder.clone(),
+        with_steps: true,
         order: query.sort.order(),
         limit: PAGE,
     };
@@ -233,6 +288,8 @@ pub(super) fn render(site: &Arc<Site>, query: &Query) -> Result<Rendered, Proble
         tabs: tabs.collect(),
         query,
         view: query.view.name(),
+        workflows: choices(listing::workflows(site)?, &query.workflow),
+        folders: choices(site.folders.names().map(str::to_owned), &query.folder),
         sorts: Sort::EACH.map(|(sort, name, label)| (name, label, sort == query.sort)).to_vec(),
         unreadable: unreadable
             .map(|(name, problem)| (format::cell(name), format::cell(problem.detail())))
@@ -248,6 +305,7 @@ pub(super) fn render(site: &Arc<Site>, query: &Query) -> Result<Rendered, Proble
         several_folders,
         is_new: counts.all == 0,
         search: format::cell(&query.q),
+        is_filtered: !query.workflow.is_empty() || !query.folder.is_empty(),
         without_search: Query { q: String::new(), ..query.clone() }.address(query.view, ""),
         in_all_views: (query.view != View::All).then(|| query.address(View::All, "")),
         view: query.view.label(),
@@ -256,8 +314,33 @@ pub(super) fn render(site: &Arc<Site>, query: &Query) -> Result<Rendered, Proble
     Ok(Rendered { title: "Runs".to_owned(), sections })
 }
 
+fn progress(steps: Steps, outcome: &str, iterations: u64) -> Progress {
+    let Steps { entered, states, items } = steps;
+    let mut parts = Vec::new();
+    if states > 0 {
+        let states_text = pluralize(states, "state");
+        parts.push(format!("{entered} of {states_text}"));
+    }
+    if let Some((done, all)) = items {
+        let items_text = pluralize(all, "item");
+        parts.push(format!("{done} of {items_text}"));
+    }
+    if iterations > 1 {
+        parts.push(format!("iteration {iterations}"));
+    }
+    let is_open = matches!(outcome, "running" | "waiting" | "answered" | "interrupted");
+    let share = |part: usize, whole: usize| (100 * part / whole.max(1)).min(100) as u64;
+    let share = match items {
+        // What is done in a fan-out says more than that it was entered.
+        Some((done, all)) if done < all => Some(share(done, all)),
+        _ if states > 0 => Some(share(entered, states)),
+        _ => None,
+    };
+    Progress { text: parts.join(", "), share: share.filter(|_| is_open) }
+}
+
 fn row(site: &Site, listed: &Listed, now: i64) -> Row {
-    let Listed { folder, info, digest, damage } = listed;
+    let Listed { folder, info, digest, steps, damage } = listed;
     let summary = &info.summary;
     let outcome = lists::outcome(info);
     let mut silent = now.saturating_sub(info.updated_at);
@@ -281,6 +364,7 @@ fn row(site: &Site, listed: &Listed, now: i64) -> Row {
         mark: format::run_outcome(outcome),
         cause: cause.join(", "),
         state: format::cell(&summary.state),
+        progress: progress(steps.unwrap_or_default(), outcome, summary.iterations),
         reason: format::cell(&summary.reason),
         verdicts: format::verdicts(&digest.claims),
         claims: listing::claims_text(digest),
@@ -296,5 +380,27 @@ fn row(site: &Site, listed: &Listed, now: i64) -> Row {
         rests,
         can_resume: !rests.is_empty() && site.may_resume(),
         damage: format::cell(damage),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_said_in_words_and_drawn_for_what_goes_on() {
+        let steps = |entered, states, items| Steps { entered, states, items };
+        for (steps, outcome, iterations, text, share) in [
+            (steps(3, 7, None), "running", 1, "3 of 7 states", Some(42)),
+            (steps(1, 1, None), "running", 0, "1 of 1 state", Some(100)),
+            (steps(2, 4, Some((47, 50))), "waiting", 1, "2 of 4 states, 47 of 50 items", Some(94)),
+            (steps(3, 4, Some((50, 50))), "running", 1, "3 of 4 states, 50 of 50 items", Some(75)),
+            (steps(0, 0, None), "running", 4, "iteration 4", None),
+            (steps(3, 7, None), "done", 2, "3 of 7 states, iteration 2", None),
+            (steps(0, 0, None), "failed", 0, "", None),
+        ] {
+            let expected = Progress { text: text.to_owned(), share };
+            assert_eq!(progress(steps, outcome, iterations), expected);
+        }
     }
 }

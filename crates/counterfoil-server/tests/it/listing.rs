@@ -4,7 +4,7 @@ use crate::runs::{self, Run, Sample, now};
 use crate::site::{Site, encode};
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Verdict};
 use counterfoil_engine::journal::Journal;
-use counterfoil_flow::{AttemptOutcome, Ended, Event, Outcome};
+use counterfoil_flow::{AttemptOutcome, Ended, Event, Outcome, TransitionTaken};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -140,6 +140,37 @@ fn refuted() -> [Event; 2] {
 }
 
 #[test]
+fn runs_with_refuted_claims_are_all_listed_where_pages_end_between_two_reads() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let mut made = BTreeSet::new();
+    // The oldest ten are refuted, and of the newest fifty all but five.
+    for at in 0..60 {
+        let id = format!("run-{at:02}");
+        let mut run = Run::start(&journal, &id);
+        if !(10..15).contains(&at) {
+            run.add(&refuted());
+            made.insert(id);
+        }
+        run.end(Outcome::Done);
+    }
+    let (mut found, mut target) = (BTreeSet::new(), "/?view=refuted".to_owned());
+    for _ in 0..3 {
+        let html = site.page(&target);
+        found.extend(rows(&html).into_iter().map(str::to_owned));
+        let Some((before, _)) = html.split_once("\" rel=\"next\"") else { break };
+        let (_, next) = before.rsplit_once("href=\"").unwrap();
+        target = next.replace("&amp;", "&").replace("&#38;", "&");
+    }
+    assert_eq!(found, made);
+    for limit in [1, 5, 44, 50, 54, 55, 56] {
+        let listed = all(&site, &format!("refuted=true&limit={limit}"));
+        assert_eq!(listed.len(), made.len(), "{limit}");
+        assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), made, "{limit}");
+    }
+}
+
+#[test]
 fn filters_leave_what_they_name() {
     let site = Site::start();
     let journal = Journal::open(&site.state("state")).unwrap();
@@ -240,6 +271,92 @@ fn a_search_looks_into_the_task_and_says_when_nothing_matches() {
     let none = site.page("/?q=nowhere");
     assert!(none.contains("No run has “nowhere”") && !none.contains("Search in all"), "{none}");
     assert!(site.page("/?view=needs-me").contains("Nothing waits for you"));
+}
+
+#[test]
+fn a_list_is_filtered_by_workflow_and_folder_and_its_address_says_so() {
+    let site = Site::with(&["one", "two"], true);
+    let journals = ["one", "two"].map(|name| Journal::open(&site.state(name)).unwrap());
+    let sample = |workflow| Sample { workflow, ..Sample::default() };
+    Run::of(&journals[0], "a", &sample("mend")).end(Outcome::Done);
+    Run::of(&journals[0], "b", &sample("write & test")).end(Outcome::Failed);
+    Run::of(&journals[1], "c", &sample("mend")).end(Outcome::Failed);
+    for (query, expected) in [
+        ("", &["a", "b", "c"][..]),
+        ("workflow=&folder=", &["a", "b", "c"]),
+        ("workflow=mend", &["a", "c"]),
+        ("folder=one", &["a", "b"]),
+        ("folder=one&workflow=mend", &["a"]),
+        ("view=failed&workflow=mend", &["c"]),
+        ("folder=nowhere", &[]),
+    ] {
+        let page = site.page(&format!("/?{query}"));
+        assert_eq!(rows(&page), expected.iter().copied().collect(), "{query}");
+    }
+    let page = site.page("/?workflow=write+%26+test&folder=one");
+    for part in [
+        "<option value=\"write &#38; test\" selected>",
+        "<option value=\"mend\">",
+        "<option value=\"one\" selected>",
+        "/?view=failed&#38;workflow=write+%26+test&#38;folder=one",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let none = site.page("/?view=running&workflow=mend");
+    assert!(none.contains("No run matches") && none.contains("Look in all views"), "{none}");
+    let one = Site::start();
+    Run::start(&Journal::open(&one.state("state")).unwrap(), "a").end(Outcome::Done);
+    let page = one.page("/");
+    assert!(!page.contains("name=\"workflow\"") && !page.contains("name=\"folder\""), "{page}");
+}
+
+#[test]
+fn a_run_says_how_far_it_has_come() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let flow = "
+workflow: flow
+start: one
+states:
+  one: { read: a.txt, go: two }
+  two: { read: a.txt, go: three }
+  three: { read: a.txt, go: done }
+  done: { end: done }
+";
+    let files = std::collections::BTreeMap::from([("flow.yaml".to_owned(), flow.to_owned())]);
+    let registry = counterfoil_contract::Registry::new();
+    let checked = counterfoil_flow::check("flow.yaml", &files, &registry).unwrap();
+    let bundle = checked.bundle.to_bytes().unwrap();
+    let mut run = Run::of(&journal, "a", &Sample { bundle, ..Sample::default() });
+    let shown = |text: &str| {
+        let page = site.page("/");
+        assert!(page.contains(&format!("<span>{text}</span></div>")), "{text}: {page}");
+        page
+    };
+    assert!(shown("1 of 3 states").contains("<progress value=\"33\""));
+    let moved = |from: &str, to: &str| {
+        Event::TransitionTaken(Box::new(TransitionTaken {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            ..TransitionTaken::default()
+        }))
+    };
+    run.add(&[moved("one", "two")]);
+    shown("2 of 3 states");
+    let items: Vec<Value> =
+        (0..3).map(|key| json!({"key": key.to_string(), "value": 1, "after": []})).collect();
+    let fanned = json!({"fanned-out": {"frame": "", "items": items, "parallel": 1,
+        "strict": false}});
+    let opened = json!({"frame-opened": {"frame": "two/0", "parent": "", "machine": "",
+        "item": "0", "state": "two", "inputs": {}, "variables": {}}});
+    run.add(&[fanned, opened].map(|event| serde_json::from_value(event).unwrap()));
+    shown("2 of 3 states, 0 of 3 items");
+    let ended = json!({"frame-ended": {"frame": "two/0", "outcome": "done", "reason": ""}});
+    run.add(&[serde_json::from_value(ended).unwrap()]);
+    shown("2 of 3 states, 1 of 3 items");
+    run.add(&[moved("two", "done")]);
+    run.end(Outcome::Done);
+    assert!(!shown("2 of 3 states, 1 of 3 items").contains("<progress"));
 }
 
 #[test]
