@@ -51,11 +51,12 @@
     document.documentElement.style.setProperty("--covered", height ? `${height + 32}px` : "0px");
   }).observe(one("#toast"));
 
-  // Requests to the API.
+  // Requests to the API. `crypto.randomUUID` is only there on pages by HTTPS or of this machine.
+  const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const post = async (address, body, headers = {}) => {
     const response = await fetch(address, {
       method: "POST",
-      headers: { "Content-Type": "application/json", "Idempotency-Key": crypto.randomUUID(), ...headers },
+      headers: { "Content-Type": "application/json", "Idempotency-Key": newKey(), ...headers },
       body: JSON.stringify(body),
     });
     const answer = await response.json().catch(() => ({}));
@@ -122,7 +123,7 @@
 
   // Keys.
   let chord = "";
-  const rows = () => all("[data-rows] tbody tr");
+  const rows = () => all("[data-rows] tbody tr:not(.wait)");
   const select = (row) => {
     rows().forEach((other) => other.classList.toggle("at", other === row));
     const link = one("a", row);
@@ -143,6 +144,12 @@
     next.focus();
     next.scrollIntoView({ block: "center" });
   };
+  const search = () => {
+    const field = one("[data-search]");
+    const around = field?.closest("details");
+    if (around) around.open = true;
+    field?.focus();
+  };
   document.addEventListener("keydown", (event) => {
     // On some keyboards, brackets need AltGr (which may count as Ctrl and Alt) or Option.
     const isBracket = event.key === "[" || event.key === "]";
@@ -157,7 +164,7 @@
     const act = {
       j: () => step(1),
       k: () => step(-1),
-      "/": () => one("[data-search]")?.focus(),
+      "/": search,
       Escape: hush,
       "?": () => one("#keys").showModal(),
       "[": () => violation(-1),
@@ -188,7 +195,7 @@
   }
   // An update leaves alone what belongs to the person: the selected row, what is open, how large the
   // diagram is, and an answer that is being written, unless the question is another one by now.
-  const kept = { class: "tr[data-href], .graph", open: "details", disabled: "button", hidden: ".graph-tools", "aria-pressed": "[data-graph]" };
+  const kept = { class: "tr[data-href], .graph", open: "details", disabled: "button, fieldset.act", hidden: ".graph-tools", "aria-pressed": "[data-graph]" };
   const isWritten = (form) => form.contains(document.activeElement)
     || all("input, textarea", form).some((field) => field.value !== field.defaultValue)
     || one(".result.bad", form) !== null;
@@ -201,7 +208,10 @@
       : old.matches(".loaded") ? one(".fragment", old) !== null
       : old.matches("time[datetime]") && isSame(old, newNode, "datetime")),
   });
+  // Forms work only with this script: without it, they would send an answer to nobody.
+  const enable = () => all("fieldset.act:disabled").forEach((part) => { part.disabled = false; });
   document.addEventListener("htmx:after:swap", () => {
+    enable();
     tick();
     document.title = `${one("#page-title").textContent} · Counterfoil`;
     // The focus stays with the selected row, wherever it is now.
@@ -253,4 +263,6 @@
   if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
   tick();
   setInterval(tick, 1000);
+  enable();
+  document.documentElement.classList.add("scripted");
 })();

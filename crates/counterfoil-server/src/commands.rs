@@ -19,6 +19,12 @@ pub(crate) fn reopen(place: &RunPlace, needs_more: &str) -> String {
     command(place, &words)
 }
 
+/// Tries a run again that has ended, with a higher maximum of a limit of its workflow.
+pub(crate) fn reopen_with_limit(place: &RunPlace, limit: &str) -> String {
+    let limit = format!("{limit}=N");
+    command(place, &["resume", place.run.as_str(), "--because", "REASON", "--limit", &limit])
+}
+
 /// Cancels a run.
 pub(crate) fn cancel(place: &RunPlace) -> String {
     command(place, &["cancel", place.run.as_str()])

@@ -6,6 +6,8 @@ const CONTEXT_LINES: usize = 3;
 const MAX_SIDE: usize = 240;
 /// The longest mark that is shown as a whole, in bytes.
 const MAX_MARK: usize = 2000;
+/// The longest part of a line that a row of a list shows on each side of a place, in bytes.
+const MAX_ROW_SIDE: usize = 80;
 
 /// A part of a text, line by line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,6 +70,26 @@ pub(crate) fn lines_from(text: &[u8], first: usize, count: usize) -> Excerpt {
         lines.push(Line { number: at + 1, parts: vec![Part { is_marked: false, text: shown }] });
     }
     Excerpt { lines }
+}
+
+/// The line around the bytes from `start` to `end`, which are marked: as much of it as fits into a row.
+pub(crate) fn row_around(text: &[u8], start: usize, end: usize) -> Vec<Part> {
+    let end = end.min(text.len());
+    let start = start.min(end);
+    let line = memchr::memrchr(b'\n', &text[..start]).map_or(0, |at| at + 1);
+    let mut from = start.saturating_sub(MAX_ROW_SIDE).max(line);
+    while from < start && is_inside_char(text[from]) {
+        from += 1;
+    }
+    let line_to = line_feed(text, end).unwrap_or(text.len());
+    let mut to = line_to.min(end + MAX_ROW_SIDE);
+    while to > end && to < text.len() && is_inside_char(text[to]) {
+        to -= 1;
+    }
+    let before = format!("{}{}", if from > line { "…" } else { "" }, lossy(&text[from..start]));
+    let after = format!("{}{}", lossy(&text[end..to]), if to < line_to { "…" } else { "" });
+    let part = |is_marked, text| Part { is_marked, text };
+    vec![part(false, before), part(true, lossy(&text[start..end])), part(false, after)]
 }
 
 /// The parts of the line from `from` to `to`.
@@ -204,11 +226,29 @@ mod tests {
     }
 
     #[test]
+    fn a_row_has_what_is_around_a_place_in_its_line() {
+        let row = |text: &str, start, end| {
+            row_around(text.as_bytes(), start, end).into_iter().map(|part| part.text).collect()
+        };
+        let parts: Vec<String> = row("one\ntwo three\nfour", 4, 7);
+        assert_eq!(parts, ["", "two", " three"]);
+        let text = format!("{}needle{}", "ä".repeat(200), "ö".repeat(200));
+        let at = text.find("needle").unwrap();
+        let parts: Vec<String> = row(&text, at, at + 6);
+        assert_eq!(parts[1], "needle");
+        assert!(parts[0].starts_with("…ä") && parts[2].ends_with("ö…"), "{parts:?}");
+        assert!(!parts.concat().contains('\u{fffd}') && parts.concat().len() < 300, "{parts:?}");
+        let parts: Vec<String> = row("ab", 9, 12);
+        assert_eq!(parts, ["ab", "", ""]);
+    }
+
+    #[test]
     fn every_place_of_every_text_has_an_excerpt() {
         let text = "a\n\nüb\u{1F600}\r\n{\"x\": [1,\n2]}\n".as_bytes();
         for start in 0..=text.len() + 1 {
             for end in start..=text.len() + 1 {
                 assert!(!around(text, start, end).lines.is_empty());
+                assert_eq!(row_around(text, start, end).len(), 3);
             }
         }
     }

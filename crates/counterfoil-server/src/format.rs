@@ -89,6 +89,15 @@ pub(crate) fn verdict(verdict: Verdict) -> Mark {
 /// The mark of claims that were refuted and are not any more.
 pub(crate) const CORRECTED: Mark = mark("warn", "↺", "refuted earlier and corrected");
 
+/// The marks of a violation in the reply that came after a repair was asked for.
+pub(crate) const REPAIRED: Mark = mark("good", "✓", "repaired");
+pub(crate) const NOT_REPAIRED: Mark = mark("bad", "✗", "still there");
+
+/// The mark of a reply.
+pub(crate) fn reply(is_accepted: bool) -> Mark {
+    if is_accepted { mark("good", "✓", "accepted") } else { mark("bad", "✗", "rejected") }
+}
+
 /// How many claims have each verdict, without those that none has.
 pub(crate) fn verdicts(totals: &Totals) -> Vec<(Mark, u64)> {
     let counts = [

@@ -2,6 +2,7 @@
 //! and what it changed.
 
 mod calls;
+mod repairs;
 mod replies;
 
 use super::diff::{self, DiffSection};
@@ -24,8 +25,12 @@ use std::sync::{Arc, PoisonError};
 pub(crate) struct Query {
     /// The number of the reply that is shown, from 1; 0 for the last one.
     pub(super) reply: usize,
-    /// The line of the reply at which the text begins.
+    /// The line of the reply that is marked. The text begins a little before it.
     pub(super) line: usize,
+    /// The line at which the text begins, if it is not the marked one that is shown.
+    pub(super) from: usize,
+    /// The byte of the reply at which a text was found that is shown.
+    pub(super) at: Option<usize>,
     /// A text to search in the reply.
     pub(super) find: String,
 }

@@ -99,7 +99,9 @@ pub(super) struct Form {
     pub(super) choices: Vec<String>,
     pub(super) pattern: String,
     pub(super) optional: bool,
-    /// What to type where the server takes no answers; empty where it does.
+    /// Whether the server takes answers.
+    pub(super) is_taken: bool,
+    /// What to type where it does not, or where the script of the page does not work.
     pub(super) command: String,
 }
 
@@ -206,8 +208,7 @@ fn empty(run: &str, updated_at: i64) -> Asking {
 
 /// The forms for open questions.
 pub(super) fn forms(site: &Site, place: &RunPlace, questions: &[Question]) -> Vec<Form> {
-    let (run, takes_answers) = (place.run.as_str(), site.may_change());
-    let command = |question: &Question| commands::answer(place, &question.id);
+    let run = place.run.as_str();
     let form = |question: &Question| Form {
         element: format!("question-{}", format::encode(&format!("{run}.{}", question.id))),
         action: format!(
@@ -220,7 +221,8 @@ pub(super) fn forms(site: &Site, place: &RunPlace, questions: &[Question]) -> Ve
         choices: question.choices.clone(),
         pattern: format::text(question.pattern.as_deref().unwrap_or_default()),
         optional: question.optional,
-        command: if takes_answers { String::new() } else { command(question) },
+        is_taken: site.may_change(),
+        command: commands::answer(place, &question.id),
     };
     questions.iter().map(form).collect()
 }

@@ -1,5 +1,6 @@
 //! A run: what happens now, the workflow as a diagram, every attempt on a line of time, and its events.
 
+mod again;
 pub(super) mod events;
 mod graph;
 pub(super) mod now;
@@ -59,10 +60,11 @@ pub(super) fn render(site: &Arc<Site>, run: &str, query: &Query) -> Result<Rende
             run_state,
             (&report, attempts, view.answers()),
             &claims,
-            (folder, &task),
+            (folder, &task, workflow.as_deref()),
         ),
     )?];
-    let timeline = timeline::timeline(&place.run, &report, (attempts, &claims), query);
+    let timeline =
+        timeline::timeline(&place.run, &report, (attempts, &claims, view.waits()), query);
     sections.push(Section::new("run-timeline", &timeline)?);
     if let Some(workflow) = &workflow {
         sections.push(graph::section(&place, workflow, &view)?);

@@ -8,6 +8,7 @@ use counterfoil_engine::journal::Journal;
 use counterfoil_flow::{
     AttemptOutcome, ChangedFiles, Ended, Event, Form, Outcome, Reply, TransitionTaken, Usage, check,
 };
+use counterfoil_testkit::{TIMEOUT, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -189,7 +190,23 @@ fn targets() -> Vec<String> {
         format!("{attempt}?reply=1"),
         format!("{attempt}?reply=2&line=2&find={query}"),
         open,
+        "/claims".to_owned(),
+        format!("/claims?contract={query}"),
+        format!("/claims?contract={query}&field={query}"),
+        "/health".to_owned(),
+        "/health?by=agent".to_owned(),
+        "/health?by=model".to_owned(),
+        format!("/health/attempts?agent={query}"),
+        format!("/health/attempts?contract={query}&what=refuted"),
     ]
+}
+
+/// Waits until the run is part of the figures of all runs.
+fn wait_for_figures(site: &Site) {
+    wait_until(TIMEOUT, "the run is counted", || {
+        let page = site.page("/health/attempts");
+        (!page.contains("were read so far") && page.contains("/runs/a/attempts/")).then_some(())
+    });
 }
 
 /// A text without the values of attributes, which have to be exact.
@@ -224,6 +241,7 @@ fn is_harmless(html: &str, what: &str) {
 fn pages_show_what_was_said_and_do_not_obey_it() {
     let site = Site::start();
     let _run = hostile_run(&site);
+    wait_for_figures(&site);
     for target in targets() {
         let html = site.page(&target);
         is_harmless(&html, &target);
@@ -247,12 +265,33 @@ fn the_page_of_a_run_that_ended_obeys_nothing_either() {
 fn sections_that_are_sent_later_obey_nothing() {
     let site = Site::start();
     let _run = hostile_run(&site);
+    wait_for_figures(&site);
     for target in targets() {
         let (path, query) = target.split_once('?').unwrap_or((&target, ""));
         let live = format!("/live{path}?have=&{query}");
         let message = site.get(&live).follow().next();
         is_harmless(&message.data, &live);
         assert!(message.data.contains("alert(1)"), "{live}: {}", message.data);
+    }
+}
+
+#[test]
+fn the_playground_obeys_neither_its_address_nor_a_text() {
+    let site = Site::start();
+    let target = format!("/playground?contract={}", encode(ATTACK));
+    let answer = site.get(&target).send();
+    assert_eq!(answer.status, 404, "{}", answer.text());
+    is_harmless(&answer.text(), &target);
+    let definition = "contract: a/b\nversion: 1\nfields: { ok: boolean, level: low | high }\n";
+    for (definition, text) in [
+        (definition.to_owned(), format!("{ATTACK}\n```json\n{{\"ok\": {ATTACK:?}}}\n```")),
+        (definition.to_owned(), format!("{{\"ok\": true, \"level\": {ATTACK:?}}}")),
+        (format!("{definition}{ATTACK}"), "{}".to_owned()),
+        (format!("contract: {ATTACK:?}\nversion: 1\nfields: {{ ok: boolean }}"), "{}".to_owned()),
+    ] {
+        let request = json!({"definition": definition, "text": text});
+        let request = site.post("/api/v1/check", &request).header("accept", "text/html");
+        is_harmless(&request.send().expect(200).text(), "what came of a check");
     }
 }
 

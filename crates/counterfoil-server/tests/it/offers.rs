@@ -1,9 +1,12 @@
 //! What pages offer to do with a run: what the server does, and else the command line for it.
 
-use crate::runs::{self, Run};
+use crate::runs::{self, Run, Sample};
 use crate::site::Site;
 use counterfoil_engine::journal::Journal;
-use counterfoil_flow::{Event, Form, Outcome};
+use counterfoil_flow::{
+    AttemptOutcome, Budget, Ended, Event, Form, Outcome, TransitionTaken, Usage, check,
+};
+use std::collections::BTreeMap;
 
 const RESUME: &str = "data-post=\"/api/v1/runs/stopped/resume\"";
 
@@ -25,7 +28,76 @@ fn a_server_that_resumes_runs_offers_it() {
     }
     let page = site.page("/runs/failed");
     assert!(page.contains("data-action=\"/api/v1/runs/failed/resume\""), "{page}");
-    assert!(!page.contains("counterfoil resume"), "{page}");
+    assert!(!page.contains("this server does not do it"), "{page}");
+}
+
+/// A workflow with limits of its own.
+const LIMITED: &str = "
+workflow: limited
+start: one
+limits:
+  tries: { max: 2, then: done }
+states:
+  one: { command: [make], next: [{ when: result.ok, go: one, counts: tries }, { go: done }] }
+  done: { end: done }
+";
+
+#[test]
+fn a_limit_of_a_workflow_is_raised_by_a_command() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let files: BTreeMap<String, String> = [("flow.yaml".to_owned(), LIMITED.to_owned())].into();
+    let registry = counterfoil_contract::Registry::new();
+    let bundle = check("flow.yaml", &files, &registry).unwrap().bundle.to_bytes().unwrap();
+    let sample = Sample { bundle, ..Sample::default() };
+    Run::of(&journal, "limited", &sample).end(Outcome::Exhausted);
+    Run::start(&journal, "other").end(Outcome::Exhausted);
+    let page = site.page("/runs/limited");
+    assert!(page.contains("resume limited --because REASON --limit tries=N --state /"), "{page}");
+    let page = site.page("/runs/other");
+    assert!(!page.contains("--limit"), "{page}");
+}
+
+#[test]
+fn a_run_that_used_up_a_part_of_its_budget_has_to_be_given_more_of_it() {
+    let budgets = [
+        ("max_cost", Budget { cost_usd: Some(1.5), ..Budget::default() }),
+        ("max_time", Budget { time_ms: Some(4), ..Budget::default() }),
+        ("max_attempts", Budget { attempts: Some(1), ..Budget::default() }),
+        ("max_tokens", Budget { tokens: Some(30), ..Budget::default() }),
+        ("max_iterations", Budget { iterations: Some(2), ..Budget::default() }),
+    ];
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    for (needed, budget) in budgets {
+        let mut run = Run::of(&journal, needed, &Sample { budget, ..Sample::default() });
+        let mut ended = Ended::new("Work#1", AttemptOutcome::Accepted);
+        ended.usage = Usage { input_tokens: 20, output_tokens: 10, cost_usd: 1.5, wall_ms: 4 };
+        let taken = TransitionTaken {
+            from: "one".to_owned(),
+            to: "one".to_owned(),
+            iteration: Some(3),
+            ..TransitionTaken::default()
+        };
+        run.add(&[
+            runs::attempt(&["Work"]),
+            Event::AttemptEnded(Box::new(ended)),
+            Event::TransitionTaken(Box::new(taken)),
+        ]);
+        run.end(Outcome::Failed);
+        let page = site.page(&format!("/runs/{needed}"));
+        for (name, _) in page
+            .split("<input name=\"")
+            .skip(1)
+            .filter_map(|rest| rest.split_once('>').filter(|(input, _)| input.starts_with("max_")))
+        {
+            let is_needed = name.starts_with(needed);
+            assert_eq!(name.contains(" required"), is_needed, "{needed}: {name}");
+        }
+        assert_eq!(page.matches("<input name=\"max_").count(), 5, "{page}");
+        let part = needed.trim_start_matches("max_");
+        assert!(page.contains(&format!("used up its limit of {part}.")), "{page}");
+    }
 }
 
 #[test]

@@ -23,11 +23,18 @@ pub(crate) struct Sample<'a> {
     pub(crate) bundle: Vec<u8>,
     pub(crate) task: &'a str,
     pub(crate) at: i64,
+    pub(crate) budget: Budget,
 }
 
 impl Default for Sample<'_> {
     fn default() -> Self {
-        Self { workflow: "demo", bundle: b"{}".to_vec(), task: "Fix the test", at: now() }
+        Self {
+            workflow: "demo",
+            bundle: b"{}".to_vec(),
+            task: "Fix the test",
+            at: now(),
+            budget: Budget::default(),
+        }
     }
 }
 
@@ -46,7 +53,7 @@ impl Run {
     }
 
     pub(crate) fn of(journal: &Journal, id: &str, sample: &Sample<'_>) -> Self {
-        let Sample { workflow, bundle, task, at } = sample;
+        let Sample { workflow, bundle, task, at, budget } = sample;
         let inputs: Map<String, Value> = [("task".to_owned(), json!(task))].into_iter().collect();
         let started = Event::RunStarted(Box::new(Started {
             run: id.to_owned(),
@@ -56,7 +63,7 @@ impl Run {
             decide: DECIDE,
             inputs,
             agents: BTreeMap::new(),
-            budget: Budget::default(),
+            budget: budget.clone(),
             repo: "/repo".to_owned(),
             observed: String::new(),
             own: Vec::new(),

@@ -18,11 +18,18 @@ use tokio::sync::oneshot;
 pub(crate) const TOKEN: &str = "f00dfeed-token-of-the-tests-f00dfeed";
 
 /// Every route with every method that leads somewhere, and some that do not.
-pub(crate) const TARGETS: [(&str, &str); 40] = [
+pub(crate) const TARGETS: [(&str, &str); 50] = [
     ("GET", "/"),
     ("HEAD", "/"),
     ("POST", "/"),
     ("GET", "/inbox"),
+    ("GET", "/claims"),
+    ("GET", "/claims?field=files"),
+    ("GET", "/health"),
+    ("GET", "/health/attempts"),
+    ("GET", "/playground"),
+    ("GET", "/live/health"),
+    ("GET", "/live/claims"),
     ("GET", "/runs/a"),
     ("GET", "/runs/a/claims"),
     ("GET", "/runs/a/events"),
@@ -40,6 +47,9 @@ pub(crate) const TARGETS: [(&str, &str); 40] = [
     ("GET", "/api/v1/runs/a"),
     ("DELETE", "/api/v1/runs/a"),
     ("OPTIONS", "/api/v1/runs/a"),
+    ("GET", "/api/v1/runs/a/bundle"),
+    ("GET", "/api/v1/sign-in-links"),
+    ("POST", "/api/v1/sign-in-links"),
     ("GET", "/api/v1/runs/a/events"),
     ("GET", "/api/v1/runs/a/claims"),
     ("GET", "/api/v1/runs/a/questions"),

@@ -1,7 +1,8 @@
 //! The replies of an attempt, and what is wrong with one of them, place by place.
 
 use super::Query;
-use crate::excerpt::{self, Excerpt};
+use super::repairs::{Repair, fate};
+use crate::excerpt::{self, Excerpt, Part};
 use crate::folders::RunPlace;
 use crate::format::{self, Mark};
 use crate::pages::filters;
@@ -16,6 +17,8 @@ use counterfoil_engine::{Attempt, TranscriptError, TranscriptReader, TranscriptT
 const MAX_REPLY: u64 = 64 << 20;
 /// The lines of a reply on a page.
 const LINES: usize = 200;
+/// The lines that are shown before one that an address names.
+const LINES_BEFORE: usize = 5;
 /// The most characters of a prompt that a page shows. The API has the whole.
 const MAX_PROMPT: usize = 20_000;
 /// The most places that a search shows.
@@ -38,6 +41,8 @@ pub(super) struct Replies {
     is_at_work: bool,
     number: usize,
     address: String,
+    /// The page with the reply that is shown. Its query can be continued.
+    reply_page: String,
     status: String,
     why: String,
     model: String,
@@ -51,7 +56,13 @@ pub(super) struct Replies {
     prompt_is_cut: bool,
     prompt_address: String,
     reply_address: String,
+    /// What the agent was asked then, and what came back; none for the last reply.
+    repair: Option<Repair>,
+    /// Whether the text is shown at once: it is asked for, or there is nothing else to see.
+    is_text_open: bool,
     text: Excerpt,
+    /// The line that is marked; 0 for none.
+    target: usize,
     first_line: usize,
     last_line: usize,
     total_lines: usize,
@@ -59,6 +70,8 @@ pub(super) struct Replies {
     size: String,
     find: String,
     found: Vec<Found>,
+    /// Whether there are more places than are shown.
+    has_more_found: bool,
     unreadable: String,
 }
 
@@ -66,7 +79,7 @@ struct Tab {
     number: usize,
     address: String,
     is_current: bool,
-    is_accepted: bool,
+    mark: Mark,
 }
 
 /// A violation and its place in the reply.
@@ -80,12 +93,15 @@ struct Wrong {
     hint: String,
     line: usize,
     excerpt: Option<Excerpt>,
+    /// What became of it in the next reply, if that is known.
+    fate: Option<Mark>,
 }
 
-/// A line in which a text was found.
+/// A place at which a text was found.
 struct Found {
     line: usize,
-    text: String,
+    address: String,
+    parts: Vec<Part>,
 }
 
 pub(super) fn replies(
@@ -104,7 +120,7 @@ pub(super) fn replies(
         number: at + 1,
         address: format!("{address}?reply={}#replies", at + 1),
         is_current: at + 1 == number,
-        is_accepted: reply.status == "accepted",
+        mark: format::reply(reply.status == "accepted"),
     });
     let api = format!("/api/v1/runs/{run}/attempts/{id}/replies/{number}");
     let mut page = Replies {
@@ -126,14 +142,19 @@ pub(super) fn replies(
         prompt_is_cut: false,
         prompt_address: format!("{api}/prompt"),
         reply_address: format!("{api}/text"),
+        repair: None,
+        is_text_open: query.line > 0 || query.from > 0 || !query.find.trim().is_empty(),
         text: Excerpt::default(),
+        target: query.line,
         first_line: 0,
         last_line: 0,
         total_lines: 0,
         size: String::new(),
         find: query.find.clone(),
         found: Vec::new(),
+        has_more_found: false,
         unreadable: String::new(),
+        reply_page: format!("{address}?reply={number}"),
         address,
     };
     let Some(reply) = number.checked_sub(1).and_then(|at| attempt.replies.get(at)) else {
@@ -146,21 +167,27 @@ pub(super) fn replies(
     if is_agent {
         page.fill_prompt(files.prompt_text(reply, &site.verified));
     }
+    let fate_of = |violation: &Violation| fate(attempt, number, violation);
     let opened = files.reply_text(reply, &site.verified);
     match opened.and_then(|text| Ok((text.whole(MAX_REPLY)?, text.size()))) {
         Ok((Some(text), _)) => {
             if number == count {
-                page.fill_violations(&recorded(attempt), &text);
+                page.fill_violations(&recorded(attempt), &text, fate_of);
             } else if let Some(contract) = contract.filter(|_| reply.status != "accepted") {
                 page.is_validated_again = true;
                 match site.validated.of(&site.checks, contract, &text) {
                     Ok(again) => {
-                        page.fill_violations(&again.violations, &text);
+                        page.fill_violations(&again.violations, &text, fate_of);
                         page.more_violations = again.total.saturating_sub(again.violations.len());
                     }
                     Err(why) => why.clone_into(&mut page.not_validated),
                 }
             }
+            page.is_text_open |= page.violations.is_empty();
+            page.repair = attempt.replies.get(number).map(|next| {
+                let request = begin(files.prompt_text(next, &site.verified), MAX_REQUEST);
+                Repair::new(number + 1, next, &page.address, request)
+            });
             page.fill_text(&text, query);
         }
         Ok((None, size)) => {
@@ -174,24 +201,26 @@ pub(super) fn replies(
 
 impl Replies {
     /// Adds what is wrong with the reply.
-    fn fill_violations(&mut self, violations: &[Violation], text: &[u8]) {
+    fn fill_violations(
+        &mut self,
+        violations: &[Violation],
+        text: &[u8],
+        fate_of: impl Fn(&Violation) -> Option<Mark>,
+    ) {
         self.more_violations = violations.len().saturating_sub(MAX_VIOLATIONS);
         let shown = violations.iter().take(MAX_VIOLATIONS).enumerate();
-        self.violations = shown.map(|(at, violation)| wrong(at + 1, violation, text)).collect();
+        let wrong = |(at, violation): (usize, &Violation)| Wrong {
+            fate: fate_of(violation),
+            ..wrong(at + 1, violation, text)
+        };
+        self.violations = shown.map(wrong).collect();
     }
 
     /// Adds what the agent was asked.
     fn fill_prompt(&mut self, prompt: Result<TranscriptText, TranscriptError>) {
-        // A character has at most four bytes.
-        let begin = |text: TranscriptText| match text.size() {
-            0 => Ok((Vec::new(), 0)),
-            size => Ok((text.read_at(0, 4 * MAX_PROMPT)?, size)),
-        };
-        match prompt.and_then(begin) {
-            Ok((begin, size)) => {
-                let prompt = String::from_utf8_lossy(&begin);
-                let shown: String = prompt.chars().take(MAX_PROMPT).collect();
-                self.prompt_is_cut = shown.len() < prompt.len() || (begin.len() as u64) < size;
+        match begin(prompt, MAX_PROMPT) {
+            Ok((shown, is_cut)) => {
+                self.prompt_is_cut = is_cut;
                 self.prompt = format::text(&shown);
             }
             Err(why) => {
@@ -201,25 +230,66 @@ impl Replies {
         }
     }
 
-    /// Adds the lines of the reply, and those in which a text was found.
+    /// Adds the lines of the reply, and the places at which a text was found.
     fn fill_text(&mut self, text: &[u8], query: &Query) {
         self.total_lines = text.split(|byte| *byte == b'\n').count();
         let (bytes, lines) = (pluralize(text.len(), "byte"), pluralize(self.total_lines, "line"));
         self.size = format!("{bytes}, {lines}");
-        self.first_line = query.line.clamp(1, self.total_lines);
-        self.text = excerpt::lines_from(text, self.first_line, LINES);
-        self.last_line = self.text.lines.last().map_or(self.first_line, |line| line.number);
         let wanted = query.find.trim();
-        if wanted.is_empty() {
-            return;
+        self.text = match query.at {
+            // A line can be as long as the reply.
+            Some(at) if !wanted.is_empty() => excerpt::around(text, at, at + wanted.len()),
+            _ => {
+                let before = query.line.saturating_sub(LINES_BEFORE);
+                let first = if query.from > 0 { query.from } else { before };
+                excerpt::lines_from(text, first.clamp(1, self.total_lines), LINES)
+            }
+        };
+        self.first_line = self.text.lines.first().map_or(1, |line| line.number);
+        self.last_line = self.text.lines.last().map_or(self.first_line, |line| line.number);
+        if !wanted.is_empty() {
+            self.find_in(text, wanted);
         }
-        let lines = text.split(|byte| *byte == b'\n').enumerate();
-        let found = lines.filter_map(|(at, line)| {
-            let line = String::from_utf8_lossy(line);
-            line.contains(wanted).then(|| Found { line: at + 1, text: format::cell(&line) })
-        });
-        self.found = found.take(MAX_FOUND).collect();
     }
+
+    /// Adds the places at which a text is found, with what is around them.
+    fn find_in(&mut self, text: &[u8], wanted: &str) {
+        let (mut line, mut counted) = (1, 0);
+        for at in memchr::memmem::find_iter(text, wanted) {
+            if self.found.len() == MAX_FOUND {
+                self.has_more_found = true;
+                return;
+            }
+            line += memchr::memchr_iter(b'\n', &text[counted..at]).count();
+            counted = at;
+            let pairs = [
+                ("reply", self.number.to_string()),
+                ("find", wanted.to_owned()),
+                ("at", at.to_string()),
+            ];
+            let query = serde_urlencoded::to_string(pairs).unwrap_or_default();
+            self.found.push(Found {
+                line,
+                address: format!("{}?{query}#L{line}", self.address),
+                parts: excerpt::row_around(text, at, at + wanted.len()),
+            });
+        }
+    }
+}
+
+/// The first characters of a text, and whether it has more.
+fn begin(
+    text: Result<TranscriptText, TranscriptError>,
+    characters: usize,
+) -> Result<(String, bool), TranscriptError> {
+    let text = text?;
+    let size = text.size();
+    // A character has at most four bytes.
+    let bytes = if size == 0 { Vec::new() } else { text.read_at(0, 4 * characters)? };
+    let read = String::from_utf8_lossy(&bytes);
+    let shown: String = read.chars().take(characters).collect();
+    let is_cut = shown.len() < read.len() || (bytes.len() as u64) < size;
+    Ok((shown, is_cut))
 }
 
 /// The violations that are recorded: those of the last reply.
@@ -240,5 +310,6 @@ fn wrong(number: usize, violation: &Violation, text: &[u8]) -> Wrong {
         hint: format::text(&violation.hint),
         line: violation.span.map_or(0, |span| span.line),
         excerpt: violation.span.map(|span| excerpt::around(text, span.start, span.end)),
+        fate: None,
     }
 }

@@ -1,7 +1,9 @@
 //! What a run does now, how it ended, and what can be done.
 
+use super::super::claims::element_of;
 use super::super::inbox::{Form, forms};
 use crate::activity::{growing, is_open};
+use super::again::{LimitField, WorkflowLimits, limit_fields, part_name, workflow_limits};
 use crate::commands;
 use crate::folders::RunPlace;
 use crate::format::{self, Mark};
@@ -14,7 +16,7 @@ use counterfoil_engine::trouble::{Trouble, trouble_among};
 use counterfoil_engine::{
     Attempt, GivenAnswer, GrowingTranscript, RunInterruption, RunReport, RunUndoing,
 };
-use counterfoil_flow::{BudgetPart, RunState};
+use counterfoil_flow::{RunState, Workflow};
 
 /// The most troubles that the banner names. All of them are on the pages of the attempts.
 const MAX_TROUBLES: usize = 8;
@@ -59,6 +61,11 @@ pub(super) struct Banner {
     can_resume: bool,
     can_reopen: bool,
     needs_more: &'static str,
+    /// The limits that the run can be given to go on.
+    limits: Vec<LimitField>,
+    workflow_limits: WorkflowLimits,
+    /// What to type to try it again where the script of the page does not work.
+    reopen_command: String,
     /// What to type where the server does not do it: what it is for, and the command line.
     commands: Vec<(&'static str, String)>,
 }
@@ -124,7 +131,7 @@ pub(super) fn banner(
     run_state: &RunState,
     (report, attempts, given): (&RunReport, &[Attempt], &[GivenAnswer]),
     claims: &[Entry],
-    (folder, task): (&str, &str),
+    (folder, task, flow): (&str, &str, Option<&Workflow>),
 ) -> Banner {
     let address = format!("/runs/{}", format::encode(&place.run));
     let attempt_address = |path: &[String], n: u32| {
@@ -165,12 +172,12 @@ pub(super) fn banner(
                 entry.claim.claim
             )),
             text: format::cell(&entry.claim.reason),
-            address: format!("{}#claims", attempt_address(&entry.path, entry.n)),
+            address: format!("{}#{}", attempt_address(&entry.path, entry.n), element_of(entry)),
         },
     });
     let totals = report.claims.clone().unwrap_or_default();
     let can = Can::of(report);
-    let needs_more = used_up(report);
+    let needs_more = part_name(report.used_up);
     Banner {
         run: place.run.clone(),
         folder: format::cell(folder),
@@ -205,6 +212,9 @@ pub(super) fn banner(
         can_reopen: can.reopen && site.may_resume(),
         commands: can.commands(site, place, needs_more),
         needs_more,
+        limits: limit_fields(report.used_up),
+        workflow_limits: workflow_limits(place, flow),
+        reopen_command: commands::reopen(place, needs_more),
         address,
     }
 }
@@ -258,18 +268,6 @@ pub(crate) fn rests(outcome: &str) -> &'static str {
         "answered" => "It was answered, and waits to be resumed.",
         "interrupted" => "No process drives it: it waits to be resumed.",
         _ => "",
-    }
-}
-
-/// The part of the budget that is used up, as options name it; empty if none is.
-fn used_up(report: &RunReport) -> &'static str {
-    match report.used_up {
-        Some(BudgetPart::Cost) => "cost",
-        Some(BudgetPart::Time) => "time",
-        Some(BudgetPart::Tokens) => "tokens",
-        Some(BudgetPart::Iterations) => "iterations",
-        Some(BudgetPart::Attempts) => "attempts",
-        None => "",
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Idle, Query, Show};
 use crate::format::{self, Mark};
 use askama::Template;
 use counterfoil_engine::ledger::Entry;
-use counterfoil_engine::{Attempt, RunReport};
+use counterfoil_engine::{Attempt, RunReport, RunWait, WaitCause};
 
 /// The number of attempts on a page.
 const PAGE: usize = 200;
@@ -23,6 +23,8 @@ const IDLE_SHARE: i64 = 25;
 pub(super) struct Timeline {
     address: String,
     rows: Vec<Row>,
+    /// The waits after the last of them.
+    last_waits: Vec<Wait>,
     total: usize,
     failed: usize,
     only_failed: bool,
@@ -59,13 +61,31 @@ struct Row {
     left: u64,
     width: u64,
     class: &'static str,
+    /// What was repaired, as parts of the bar, and in words.
+    repair_bars: Vec<(u64, u64)>,
+    repair_times: String,
+    /// The waits before it.
+    waits: Vec<Wait>,
+}
+
+/// A time in which a step waited.
+struct Wait {
+    label: &'static str,
+    /// What it waited for.
+    cause: String,
+    started: Moment,
+    offset: String,
+    is_open: bool,
+    took: String,
+    left: u64,
+    width: u64,
 }
 
 /// The attempts of a run, in the order they started.
 pub(super) fn timeline(
     run: &str,
     report: &RunReport,
-    (all, claims): (&[Attempt], &[Entry]),
+    (all, claims, waits): (&[Attempt], &[Entry], &[RunWait]),
     query: &Query,
 ) -> Timeline {
     let failed = all.iter().filter(|attempt| attempt.is_trouble()).count();
@@ -100,12 +120,24 @@ pub(super) fn timeline(
     let other_show = if only_failed { Show::All } else { Show::Failed };
     let other_idle = if is_shortened { Idle::Full } else { Idle::Short };
     let row_of = |attempt: &&Attempt| row(&address, attempt, scale, (report, claims));
-    let rows: Vec<Row> = shown.iter().map(row_of).collect();
+    let mut rows: Vec<Row> = shown.iter().map(row_of).collect();
+    let last_waits = if only_failed {
+        Vec::new()
+    } else {
+        let first = (current - 1) * PAGE;
+        let is_last = current == count;
+        add_waits(&mut rows, waits, |wait| {
+            let place = wanted.partition_point(|attempt| attempt.started_at < wait.from);
+            let is_here = place >= first && (is_last || place < first + shown.len());
+            is_here.then(|| (place - first, wait_row(wait, scale, report)))
+        })
+    };
     let pages = near(current, count).into_iter();
     let pages = pages.map(|page| (page, link(query.show, query.idle, page), page == current));
     Timeline {
         has_cost: rows.iter().any(|row| !row.cost.is_empty()),
         rows,
+        last_waits,
         total: all.len(),
         failed,
         only_failed,
@@ -115,6 +147,39 @@ pub(super) fn timeline(
         toggle_failed: link(other_show, query.idle, 0),
         toggle_idle: link(query.show, other_idle, query.page),
         address,
+    }
+}
+
+/// Adds the waits to the rows before which they are. Returns those after the last row.
+fn add_waits(
+    rows: &mut [Row],
+    waits: &[RunWait],
+    place: impl Fn(&RunWait) -> Option<(usize, Wait)>,
+) -> Vec<Wait> {
+    let mut last = Vec::new();
+    for (at, wait) in waits.iter().filter_map(place) {
+        rows.get_mut(at).map_or(&mut last, |row| &mut row.waits).push(wait);
+    }
+    last
+}
+
+fn wait_row(wait: &RunWait, scale: &Scale, report: &RunReport) -> Wait {
+    let is_open = wait.to.is_none() && report.resumable;
+    let to = wait.to.unwrap_or(report.updated_at).max(wait.from);
+    let (left, width) = scale.bar(wait.from, to);
+    let (label, cause) = match &wait.cause {
+        WaitCause::Answer(question) => ("wait for an answer", question.as_str()),
+        WaitCause::Retry(failure) => ("wait before another try", failure.as_str()),
+    };
+    Wait {
+        label,
+        cause: format::cell(cause),
+        started: Moment::new(wait.from),
+        offset: offset(wait.from, report.started_at),
+        is_open,
+        took: format::duration(u64::try_from(to - wait.from).unwrap_or(0)),
+        left,
+        width,
     }
 }
 
@@ -163,8 +228,12 @@ fn row(
 ) -> Row {
     let (outer, name) = split(&attempt.path);
     let end = ended_at(attempt, report);
-    let (left, right) = (scale.at(attempt.started_at), scale.at(end));
-    let width = right.saturating_sub(left).max(MIN_BAR);
+    let (left, width) = scale.bar(attempt.started_at, end);
+    let repairs = &attempt.repairs_at;
+    let until = repairs.iter().skip(1).copied().chain([end]);
+    let repair_bars = repairs.iter().zip(until).map(|(from, to)| scale.bar(*from, to.max(*from)));
+    let repair_times: Vec<String> =
+        repairs.iter().map(|at| offset(*at, attempt.started_at)).collect();
     let mark = attempt_mark(attempt, report);
     let refuted = attempt.refuted_among(claims);
     let took = u64::try_from(end - attempt.started_at).unwrap_or(0);
@@ -188,8 +257,11 @@ fn row(
         took: format::duration(took),
         is_open: is_at_work(attempt, report),
         cost: format::cost(attempt.usage.cost_usd),
-        left: left.min(WIDTH - width.min(WIDTH)),
-        width: width.min(WIDTH),
+        left,
+        width,
+        repair_bars: repair_bars.collect(),
+        repair_times: repair_times.join(", "),
+        waits: Vec::new(),
     }
 }
 
@@ -220,6 +292,13 @@ impl Scale {
             last = Some(to);
         }
         Self { points, length: length.max(1) }
+    }
+
+    /// The bar of a stretch of time: its left side and its width.
+    fn bar(&self, from: i64, to: i64) -> (u64, u64) {
+        let (left, right) = (self.at(from), self.at(to));
+        let width = right.saturating_sub(left).clamp(MIN_BAR, WIDTH);
+        (left.min(WIDTH - width), width)
     }
 
     /// The place of a time, from 0 to [`WIDTH`].
