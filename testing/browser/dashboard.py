@@ -147,11 +147,11 @@ class Project:
         port = int(self.base.rpartition(":")[2])
         wait_until("the server has stopped", lambda: not answers(port))
 
-    def start_server(self, port):
-        """Starts another server at the same port, and returns its link."""
+    def start_server(self, port, *options):
+        """Starts another server, and returns its link."""
         log = self.root / "serve-again.log"
         with log.open("w") as stderr:
-            self.start("serve", "--port", str(port), stderr=stderr)
+            self.start("serve", "--port", str(port), *options, stderr=stderr)
         return wait_until("the server has started", lambda: re.search(r"http://\S+", log.read_text()))[0]
 
     def end_children(self):
@@ -336,6 +336,21 @@ def pale_texts(page):
         return [...new Set(found)];
       }"""
     )
+
+
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+LOOKS = {"light": ("light", WIDE), "dark": ("dark", WIDE), "phone": ("light", PHONE)}
+
+
+def look(viewer, page, name, *texts):
+    """Looks at a page, which has to contain these texts."""
+    shows(page, *texts)
+    for look, (scheme, size) in LOOKS.items():
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size(size)
+        faults = accessibility_faults(page) + [f"a pale text: {text}" for text in pale_texts(page)]
+        viewer.complaints += [f"{name} in {look}: {fault}" for fault in faults]
+        viewer.screenshot(page, f"{name}-{look}")
 
 
 def play(scenario, flags=None):

@@ -62,6 +62,24 @@ def scenario(project, viewer):
     viewer.check(0 <= box["y"] < 900, f"the violation is not in the window: {box}")
     say(f"[ and ] through {count} violations")
 
+    # A search in the reply opens its text, and shows what it finds.
+    address = page.url
+    text = page.locator("details#text")
+    viewer.check(text.get_attribute("open") is None, "the text is open although there are violations")
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox", name="Find in the reply")).to_be_focused()
+    page.keyboard.type("awful")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**find=awful*")
+    expect(page.locator(".found mark").first).to_be_visible()
+    page.locator(".found a").first.click()
+    page.wait_for_url("**at=*#L*")
+    expect(page.locator("#text li:target mark")).to_be_visible()
+    viewer.screenshot(page, "keyboard-found")
+    page.goto(address)
+    followed(page)
+    page.keyboard.press("]")
+
     # The list of keys.
     page.keyboard.press("?")
     dialog = page.get_by_role("dialog", name="Keys")

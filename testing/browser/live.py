@@ -56,12 +56,17 @@ def scenario(project, viewer):
     picture = page.locator(".graph .cf-current")
     expect(picture).to_contain_text("one")
     viewer.screenshot(page, "live-running")
+    link = page.locator(".graph a.cf-link").first
+    link.focus()
+    focused = link.get_attribute("id")
     for at, step in enumerate(STEPS):
         page.wait_for_timeout(60)
         project.let(step)
         expect(page.locator("[data-rows] tbody tr")).to_have_count(at + 2)
     shows(page, "running in five")
     expect(picture).to_contain_text("five")
+    at = page.evaluate("document.activeElement.id")
+    viewer.check(focused and at == focused, f"after updates of the diagram, '{at}' has the focus and not '{focused}'")
     expect(row).to_contain_text("five")
 
     attempt = viewer.open(f"/runs/{run}/attempts/five%231")

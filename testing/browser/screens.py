@@ -1,20 +1,6 @@
 """Every screen opens, in light, dark and at the width of a phone, without a complaint of the browser."""
 
-from dashboard import accessibility_faults, check, expect, pale_texts, play, say, shows
-
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-LOOKS = {"light": ("light", WIDE), "dark": ("dark", WIDE), "phone": ("light", PHONE)}
-
-
-def look(viewer, page, name, *texts):
-    """Looks at a page, which has to contain these texts."""
-    shows(page, *texts)
-    for look, (scheme, size) in LOOKS.items():
-        page.emulate_media(color_scheme=scheme)
-        page.set_viewport_size(size)
-        faults = accessibility_faults(page) + [f"a pale text: {text}" for text in pale_texts(page)]
-        viewer.complaints += [f"{name} in {look}: {fault}" for fault in faults]
-        viewer.screenshot(page, f"{name}-{look}")
+from dashboard import LOOKS, check, expect, look, play, say, shows
 
 
 def scenario(project, viewer):

@@ -1,7 +1,7 @@
 //! The replies of an attempt, and what is wrong with one of them, place by place.
 
 use super::Query;
-use super::repairs::{Repair, fate};
+use super::repairs::{MAX_REQUEST, Repair, fate};
 use crate::excerpt::{self, Excerpt, Part};
 use crate::folders::RunPlace;
 use crate::format::{self, Mark};

@@ -18,6 +18,16 @@ fn every_screen_opens_without_a_complaint() {
 }
 
 #[test]
+fn figures_lead_to_what_they_count_and_texts_are_checked_while_they_are_typed() {
+    play("figures");
+}
+
+#[test]
+fn a_server_that_is_called_by_a_name_works_without_tls() {
+    play("by_name");
+}
+
+#[test]
 fn pages_follow_a_run_that_another_process_drives() {
     play("live");
 }
