@@ -217,8 +217,11 @@ fn what_could_not_be_verified_is_listed_for_each_visit() {
     let page = site.page("/runs/a");
     assert!(page.contains("2 not verifiable"), "{page}");
     for (n, title) in [(1, "Work: files"), (2, "Work, visit 2: files")] {
-        let link = format!("href=\"/runs/a/attempts/Work%23{n}#claims\">{title}</a>");
-        assert!(page.contains(&link), "{link}: {page}");
+        // To the claim itself.
+        let link = format!("href=\"/runs/a/attempts/Work%23{n}#claim-Work%23{n}.");
+        let (_, rest) = page.split_once(&link).unwrap();
+        let (_, text) = rest.split_once("\">").unwrap();
+        assert!(text.starts_with(&format!("{title}</a>")), "{link}: {text}");
     }
 }
 
