@@ -1,6 +1,6 @@
 //! The figures of all runs: each of them leads to what it counts.
 
-use crate::runs::{self, Run};
+use crate::runs::Run;
 use crate::site::Site;
 use counterfoil_contract::claim::{ClaimKind, ClaimPolicy, ClaimReport, Verdict};
 use counterfoil_engine::journal::Journal;
