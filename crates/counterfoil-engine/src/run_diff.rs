@@ -116,6 +116,7 @@ mod tests {
             changed: Some(ChangedFiles { modified, ..ChangedFiles::default() }),
             checks: BTreeMap::new(),
             repairs_asked: 0,
+            repairs_at: Vec::new(),
             replies: Vec::new(),
             usage: Usage::default(),
             reason: String::new(),
