@@ -152,7 +152,7 @@ fn row(by: Option<By>, trend: &Trend) -> Row {
         refuted: refuted(trend, attempts::address(key, What::Refuted)),
         corrected: claims.corrected,
         violations: violations(trend, address(What::Violations)),
-        codes: codes.collect::<Vec<_>>().join(", "),
+        codes: format::cell(&codes.collect::<Vec<_>>().join(", ")),
         cost: replies.cost_per_accepted().map(format::cost).unwrap_or_default(),
         cost_of: replies.accepted,
     }

@@ -79,11 +79,9 @@ fn a_run_that_used_up_a_part_of_its_budget_has_to_be_given_more_of_it() {
             iteration: Some(3),
             ..TransitionTaken::default()
         };
-        run.add(&[
-            runs::attempt(&["Work"]),
-            Event::AttemptEnded(Box::new(ended)),
-            Event::TransitionTaken(Box::new(taken)),
-        ]);
+        run.add(&[runs::attempt(&["Work"])]);
+        run.later(100)
+            .add(&[Event::AttemptEnded(Box::new(ended)), Event::TransitionTaken(Box::new(taken))]);
         run.end(Outcome::Failed);
         let page = site.page(&format!("/runs/{needed}"));
         for (name, _) in page
