@@ -3,7 +3,6 @@
 use crate::problem::Problem;
 use axum::http::StatusCode;
 use counterfoil_engine::{Engine, Error, RunView, journal};
-use counterfoil_flow::{RunState, Workflow};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,8 +27,6 @@ pub(crate) struct Folders {
     folders: Vec<OpenFolder>,
     /// The runs that were read last, the last one in front.
     views: Mutex<VecDeque<(PathBuf, Arc<Mutex<RunView>>)>>,
-    /// The workflows that were checked last, by the hash of their bundle.
-    workflows: Mutex<VecDeque<(String, Arc<Workflow>)>>,
 }
 
 #[derive(Debug)]
@@ -52,11 +49,7 @@ pub(crate) struct RunPlace {
 impl Folders {
     pub(crate) fn new(folders: Vec<StateFolder>) -> Self {
         let open = |folder| OpenFolder { folder, engine: Mutex::default() };
-        Self {
-            folders: folders.into_iter().map(open).collect(),
-            views: Mutex::default(),
-            workflows: Mutex::default(),
-        }
+        Self { folders: folders.into_iter().map(open).collect(), views: Mutex::default() }
     }
 
     /// The folders that have a journal, by name. A folder gets one with its first run. One that cannot
@@ -162,20 +155,6 @@ impl Folders {
         views.push_front((key, Arc::clone(&view)));
         views.truncate(MAX_VIEWS);
         Ok(view)
-    }
-
-    /// The workflow of a run, if it passes the checker of this version.
-    pub(crate) fn workflow(&self, place: &RunPlace, run_state: &RunState) -> Option<Arc<Workflow>> {
-        let lock = || self.workflows.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = lock().iter().find(|(hash, _)| *hash == run_state.bundle).cloned();
-        if let Some((_, workflow)) = known {
-            return Some(workflow);
-        }
-        let workflow = Arc::new(place.engine.workflow(run_state).ok()?);
-        let mut workflows = lock();
-        workflows.push_front((run_state.bundle.clone(), Arc::clone(&workflow)));
-        workflows.truncate(MAX_VIEWS);
-        Some(workflow)
     }
 
     fn forget(&self, key: &Path) {

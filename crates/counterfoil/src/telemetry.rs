@@ -20,7 +20,6 @@ use opentelemetry_sdk::trace::{
     BatchConfig, BatchSpanProcessor, SpanData, SpanExporter, SpanProcessor as _,
 };
 use spans::RunSpans;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 

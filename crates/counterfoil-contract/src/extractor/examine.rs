@@ -234,7 +234,7 @@ fn is_no_number(text: &[u8]) -> bool {
     let end = text.iter().position(|byte| !is_part(byte)).unwrap_or(text.len());
     let token = &text[..end];
     token.windows(2).any(|pair| pair[0].is_ascii_digit() && pair[1] == b'-')
-        || token.iter().filter(|byte| **byte == b'.').count() > 1
+        || memchr::memchr_iter(b'.', token).count() > 1
 }
 
 /// A text without the blanks and quote markers before it.

@@ -6,11 +6,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many workflows are kept.
-const MAX_WORKFLOWS: usize = 8;
+const MAX_WORKFLOWS: usize = 16;
 
-/// The workflows that were used last, by the hash of their bundle. The clones of an engine share them.
+/// A workflow, and the hash of its bundle.
+type Kept = (String, Arc<Workflow>);
+
+/// The workflows that were used last. The clones of an engine share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Workflows(Arc<Mutex<VecDeque<(String, Arc<Workflow>)>>>);
+pub(super) struct Workflows(Arc<Mutex<VecDeque<Kept>>>);
 
 impl Workflows {
     pub(super) fn get(&self, bundle: &str) -> Option<Arc<Workflow>> {

@@ -99,7 +99,7 @@ pub(super) fn render(
     let attempt = find(&report, id)
         .ok_or_else(|| Problem::not_found(format!("run {} has no attempt {id}", place.run)))?;
     let own = entries.iter().filter(|entry| entry.path == attempt.path && entry.n == attempt.n);
-    let workflow = site.folders.workflow(&place, &run_state);
+    let workflow = place.engine.workflow(&run_state).ok();
     let contract = attempt
         .contract
         .as_deref()

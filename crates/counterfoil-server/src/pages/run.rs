@@ -50,7 +50,7 @@ pub(super) fn render(site: &Arc<Site>, run: &str, query: &Query) -> Result<Rende
     // Neither the attempts nor the events are copied: there may be many.
     let (run_state, report, claims) = (view.run_state(), view.outline()?, view.claims());
     let attempts = view.attempts();
-    let workflow = site.folders.workflow(&place, run_state);
+    let workflow = place.engine.workflow(run_state).ok();
     let task = task_in(&run_state.inputs);
     let folder = if site.folders.are_several() { place.folder.as_str() } else { "" };
     let mut sections = vec![Section::new(

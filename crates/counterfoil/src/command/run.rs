@@ -215,7 +215,7 @@ pub(crate) fn resume_run(
         Map::new()
     } else {
         let run_state = engine.run_state(&run)?;
-        inputs(None, &takeup.inputs, &engine.workflow(&run_state)?)?
+        inputs(None, &takeup.inputs, engine.workflow(&run_state)?.as_ref())?
     };
     let changes = Changes {
         budget: takeup.budget.clone(),

@@ -29,7 +29,7 @@ pub(super) trait Source {
     fn each_event(&self, visit: &mut dyn FnMut(&Event, i64)) -> Result<()>;
 
     /// The workflow with which the run was started, if it can be read.
-    fn workflow(&self) -> Option<Workflow>;
+    fn workflow(&self) -> Option<Arc<Workflow>>;
 }
 
 /// A run of a state folder.
@@ -43,7 +43,7 @@ impl Source for LocalRun<'_> {
         Ok(self.engine.each_event(&self.run_state.run, 1, |event, at| visit(&event, at))?)
     }
 
-    fn workflow(&self) -> Option<Workflow> {
+    fn workflow(&self) -> Option<Arc<Workflow>> {
         self.engine.workflow(self.run_state).ok()
     }
 }
@@ -118,12 +118,12 @@ pub(super) fn print_screen(
         }
         ListFormat::Human if args.timeline => {
             let workflow = source.workflow();
-            let mut timeline = render::Timeline::new(workflow.as_ref(), state, style);
+            let mut timeline = render::Timeline::new(workflow.as_deref(), state, style);
             source.each_event(&mut |event, at| timeline.on_event(event, at, run_state))?;
             output::write_stdout(&timeline.finish(&ending))?;
         }
         ListFormat::Human => {
-            let mut overview = render::Overview::new(source.workflow().map(Arc::new), style);
+            let mut overview = render::Overview::new(source.workflow(), style);
             source.each_event(&mut |event, at| overview.on_event(event, at, run_state))?;
             output::write_stdout(&overview.finish(&ending, output::stdout_height()))?;
         }

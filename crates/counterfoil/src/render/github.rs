@@ -215,7 +215,7 @@ pub(crate) fn run(run: &RunReport, entries: &[Entry]) -> String {
 /// The last state of each claim in each visit of a step. Of one that was corrected, it is what was
 /// refuted before.
 fn last_claims(entries: &[Entry]) -> Vec<&Entry> {
-    let mut places: BTreeMap<(&[String], u32, (&str, bool)), usize> = BTreeMap::new();
+    let mut places = BTreeMap::new();
     let mut last: Vec<&Entry> = Vec::new();
     for entry in entries.iter().filter(|entry| !entry.superseded || entry.corrected) {
         let place = (entry.path.as_slice(), entry.visit, entry.claim.id());

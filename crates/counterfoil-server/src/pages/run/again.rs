@@ -74,7 +74,7 @@ pub(super) fn workflow_limits(place: &RunPlace, workflow: Option<&Workflow>) -> 
     let one = if let [one] = names.as_slice() { one.as_str() } else { "NAME" };
     let command =
         if names.is_empty() { String::new() } else { commands::reopen_with_limit(place, one) };
-    WorkflowLimits { command, names }
+    WorkflowLimits { names, command }
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use super::super::claims::element_of;
 use super::super::inbox::{Form, forms};
-use crate::activity::{growing, is_open};
 use super::again::{LimitField, WorkflowLimits, limit_fields, part_name, workflow_limits};
+use crate::activity::{growing, is_open};
 use crate::commands;
 use crate::folders::RunPlace;
 use crate::format::{self, Mark};

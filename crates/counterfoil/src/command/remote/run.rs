@@ -9,6 +9,7 @@ use counterfoil_engine::{RunReplica, RunReport};
 use counterfoil_flow::{Bundle, Event, RunState, Workflow, reload};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// The events that are asked for at once.
 const PAGE: usize = 1000;
@@ -199,13 +200,13 @@ impl Source for RemoteRun<'_> {
         Ok(())
     }
 
-    fn workflow(&self) -> Option<Workflow> {
+    fn workflow(&self) -> Option<Arc<Workflow>> {
         // It only says how results are displayed.
         let bytes = self.bundle().ok()??;
         if Bundle::hash(&bytes) != self.run_state().bundle {
             return None;
         }
-        reload(&Bundle::from_bytes(&bytes).ok()?).ok()
+        reload(&Bundle::from_bytes(&bytes).ok()?).ok().map(Arc::new)
     }
 }
 
