@@ -3,13 +3,15 @@
 from dashboard import check, followed, play, say, shows
 
 NAME = "runs.test"
+# What a browser says of every page of such a server: the header is for secure pages.
+IGNORED = "Cross-Origin-Opener-Policy header has been ignored"
 
 
 def scenario(project, viewer):
     run = project.run("ask", "Ship the release?", code=4)
     link = project.start_server(0, "--name", NAME).replace("127.0.0.1", NAME)
     project.base = link.split("/sign-in")[0]
-    page = viewer.sign_in(link)
+    page = viewer.sign_in(link, IGNORED)
     check(page.url.startswith(f"http://{NAME}:"), f"the page is {page.url}")
     check(not page.evaluate("isSecureContext"), "the page is secure, so that this says nothing")
     viewer.go(page, "/inbox")

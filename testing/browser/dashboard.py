@@ -213,10 +213,10 @@ class Viewer:
             self.complaints.append(f"{page.url}: dialog: {dialog.message}")
             dialog.dismiss()
 
-    def sign_in(self, link=None, **options):
+    def sign_in(self, link=None, expected=None, **options):
         """Signs in with the link that the server printed. Later contexts are signed in, too."""
         context = self.context(**options)
-        page = self.page(context)
+        page = self.page(context, expected)
         page.goto(link or self.project.link)
         page.wait_for_url(re.compile("/$"))
         self.cookies = context.storage_state()

@@ -31,7 +31,7 @@ def scenario(project, viewer):
     page.get_by_role("button", name="Find").click()
     expect(page.locator(".found mark").first).to_be_visible()
     page.get_by_text("What the agent was asked").click()
-    expect(page.locator("#replies details pre")).to_be_visible()
+    expect(page.locator("#prompt pre")).to_be_visible()
     page.get_by_role("link", name="Runs", exact=True).first.click()
     page.wait_for_url(re.compile("/$"))
 

@@ -29,7 +29,6 @@ mod run_waits;
 mod state_progress;
 mod transcript_calls;
 mod transcript_reader;
-mod transcript_text;
 pub mod trouble;
 mod unheld_limits;
 pub mod visits;
@@ -50,6 +49,7 @@ pub use run_report::{Attempt, Question, Reopening, RunInterruption, RunReport, R
 pub use run_waits::{RunWait, WaitCause};
 pub use state_progress::{StateKey, StateProgress};
 pub use transcript_calls::{CallOutcome, GrowingTranscript, ToolCall, TranscriptCalls};
-pub use transcript_reader::{TranscriptError, TranscriptReader, prompt_locations};
-pub use transcript_text::{TranscriptText, VerifiedTexts};
+pub use transcript_reader::{
+    TranscriptError, TranscriptReader, TranscriptText, VerifiedTexts, prompt_locations,
+};
 pub use unheld_limits::unheld_limits;

@@ -1,6 +1,7 @@
 //! Reads the prompts and outputs of a run by the references in its events.
 
-use crate::transcript_text::{TranscriptText, VerifiedTexts};
+mod text;
+
 use counterfoil_agents::recording::digest;
 use counterfoil_flow::Reply;
 use counterfoil_workspace::path::is_strictly_inside;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+pub use text::{TranscriptText, VerifiedTexts};
 
 /// The size limit of a file.
 const MAX_FILE_BYTES: u64 = 1 << 30;

@@ -2,7 +2,7 @@
 //! recorded, so only its growing transcript tells that its agent works.
 
 use crate::folders::{Folders, RunPlace};
-use crate::pages::attempt_id;
+use crate::format;
 use counterfoil_engine::{Attempt, GrowingTranscript};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ pub(crate) fn growing<'a>(
     attempts: impl IntoIterator<Item = &'a Attempt>,
     attempt: &Attempt,
 ) -> GrowingTranscript {
-    let id = attempt_id(&attempt.path, attempt.n);
+    let id = format::attempt_id(&attempt.path, attempt.n);
     let replies = attempts.into_iter().flat_map(|attempt| &attempt.replies);
     let finished = replies.map(|reply| reply.transcript.as_str());
     let reply = (id.as_str(), attempt.replies.len() + 1);

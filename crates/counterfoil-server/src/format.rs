@@ -10,6 +10,11 @@ pub(crate) use counterfoil_flow::amount::{dollars, duration};
 /// The longest text that a cell of a table shows.
 const MAX_CELL: usize = 160;
 
+/// The id of an attempt, as events have it.
+pub(crate) fn attempt_id(path: &[String], n: u32) -> String {
+    format!("{}#{n}", path.join("/"))
+}
+
 /// A text for people on several lines: characters that would reorder or hide text are shown as
 /// escapes.
 pub(crate) fn text(raw: &str) -> String {

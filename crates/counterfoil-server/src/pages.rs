@@ -21,22 +21,20 @@ mod playground;
 mod run;
 mod runs;
 
+pub(crate) use crate::assets;
+use crate::problem::Problem;
+use crate::query::parse_query;
+use crate::site::Site;
 pub(crate) use all_claims::{find as claims_in, matching as runs_with_claims};
+use askama::Template;
 pub(crate) use attempt::find as find_attempt;
+use axum::extract::{RawQuery, State};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{Html, IntoResponse, Response};
 pub(crate) use checked::checked;
 pub(crate) use diff::diff_fragment;
 pub(crate) use inbox::Shown as ShownInbox;
 pub(crate) use run::events::event_rows;
-pub(crate) use run::now::attempt_id;
-
-use crate::assets;
-use crate::problem::Problem;
-use crate::query::parse_query;
-use crate::site::Site;
-use askama::Template;
-use axum::extract::{RawQuery, State};
-use axum::http::{Method, StatusCode, Uri};
-use axum::response::{Html, IntoResponse, Response};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 

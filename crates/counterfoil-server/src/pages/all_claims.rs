@@ -1,7 +1,7 @@
 //! The same claim in all runs: which fields are claimed, and what became of one of them.
 
 use super::health::share;
-use super::run::now::{Moment, attempt_id};
+use super::run::now::Moment;
 use super::{Rendered, Section, claims};
 use crate::counted::{By, Coverage, Overview, RunFigures};
 use crate::format::{self, Mark};
@@ -261,7 +261,7 @@ fn address(key: &Key, order: Order, from: usize) -> String {
 
 fn claim_row(run: &RunFigures, entry: &Entry) -> ClaimRow {
     let run_address = format!("/runs/{}", format::encode(&run.run));
-    let id = attempt_id(&entry.path, entry.n);
+    let id = format::attempt_id(&entry.path, entry.n);
     let shown = |value: &serde_json::Value| match value {
         serde_json::Value::Null => String::new(),
         serde_json::Value::String(text) => format::cell(text),

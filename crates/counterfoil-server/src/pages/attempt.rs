@@ -6,7 +6,7 @@ mod repairs;
 mod replies;
 
 use super::diff::{self, DiffSection};
-use super::run::now::{Moment, attempt_id, attempt_mark, attempt_reason, ended_at, is_at_work};
+use super::run::now::{Moment, attempt_mark, attempt_reason, ended_at, is_at_work};
 use super::{Rendered, Section, claims};
 use crate::folders::RunPlace;
 use crate::format::{self, Mark};
@@ -80,7 +80,7 @@ struct Outcome {
 /// Finds an attempt by its id.
 pub(crate) fn find<'r>(report: &'r RunReport, id: &str) -> Option<&'r Attempt> {
     let all = report.attempts.iter().chain(&report.commands);
-    let mut all = all.filter(|attempt| attempt_id(&attempt.path, attempt.n) == id);
+    let mut all = all.filter(|attempt| format::attempt_id(&attempt.path, attempt.n) == id);
     all.next()
 }
 
@@ -128,7 +128,7 @@ fn head(place: &RunPlace, report: &RunReport, entries: &[Entry], attempt: &Attem
     all.sort_by_key(|attempt| attempt.started_at);
     let at = all.iter().position(|other| std::ptr::eq(*other, attempt)).unwrap_or(0);
     let link = |attempt: &&Attempt| {
-        let id = attempt_id(&attempt.path, attempt.n);
+        let id = format::attempt_id(&attempt.path, attempt.n);
         Link {
             address: format!("{run_address}/attempts/{}", format::encode(&id)),
             title: format::cell(&id),

@@ -1,6 +1,6 @@
 //! The claims of a run: what was claimed, what was observed, and by what evidence it was decided.
 
-use super::run::now::{Moment, attempt_id};
+use super::run::now::Moment;
 use super::{Rendered, Section};
 use crate::format::{self, Mark};
 use crate::problem::Problem;
@@ -140,13 +140,13 @@ pub(super) fn element_of(entry: &Entry) -> String {
     let Entry { claim, path, n, reply, .. } = entry;
     // A claim of the contract has no dot in its name.
     let own = if claim.is_own() { ".own" } else { "" };
-    let id = format!("{}.{reply}.{}{own}", attempt_id(path, *n), claim.claim);
+    let id = format!("{}.{reply}.{}{own}", format::attempt_id(path, *n), claim.claim);
     format!("claim-{}", format::encode(&id))
 }
 
 fn claim(run: &str, entry: &Entry) -> Claim {
     let Entry { claim, path, n, reply, .. } = entry;
-    let attempt = attempt_id(path, *n);
+    let attempt = format::attempt_id(path, *n);
     let shown = |value: &serde_json::Value| {
         if value.is_null() { String::new() } else { format::pretty(value) }
     };

@@ -1,7 +1,7 @@
 //! What an attempt changed in the files: a component of the pages that show it, and the part of a page
 //! that is loaded when it is opened.
 
-use super::run::now::{attempt_id, is_at_work};
+use super::run::now::is_at_work;
 use crate::folders::RunPlace;
 use crate::format;
 use crate::problem::Problem;
@@ -126,7 +126,7 @@ fn changed(
     attempt: &Attempt,
     bounds: Bounds,
 ) -> Changed {
-    let id = attempt_id(&attempt.path, attempt.n);
+    let id = format::attempt_id(&attempt.path, attempt.n);
     let total = attempt.changed.as_ref().map_or(0, |changed| changed.total);
     let without = |note: String| Changed {
         total,

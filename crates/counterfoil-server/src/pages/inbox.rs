@@ -2,7 +2,7 @@
 //! when they are resumed, because their questions were answered.
 
 use super::claims::{self, Claim};
-use super::run::now::{self, Moment, attempt_id};
+use super::run::now::{self, Moment};
 use super::{Rendered, Section};
 use crate::commands;
 use crate::folders::RunPlace;
@@ -236,7 +236,7 @@ fn changes(run: &str, report: &RunReport) -> (Vec<Changes>, usize) {
     let hidden = with_changes.len().saturating_sub(MAX_ATTEMPTS);
     let run = format::encode(run);
     let shown = with_changes.into_iter().take(MAX_ATTEMPTS).map(|attempt| {
-        let id = attempt_id(&attempt.path, attempt.n);
+        let id = format::attempt_id(&attempt.path, attempt.n);
         let place = format!("runs/{run}/attempts/{}", format::encode(&id));
         Changes {
             id: format!("changes-{run}.{}", format::encode(&id)),

@@ -1,6 +1,6 @@
 //! The tool calls of an attempt, as its agent tells of them while it works.
 
-use super::super::run::now::{attempt_id, is_at_work};
+use super::super::run::now::is_at_work;
 use crate::activity::growing;
 use crate::folders::RunPlace;
 use crate::format::{self, Mark};
@@ -49,7 +49,7 @@ pub(super) fn calls(site: &Site, place: &RunPlace, report: &RunReport, attempt: 
     if attempt.agent.is_none() {
         return Calls::default();
     }
-    let id = attempt_id(&attempt.path, attempt.n);
+    let id = format::attempt_id(&attempt.path, attempt.n);
     let is_running = is_at_work(attempt, report);
     let replies = attempt.replies.iter().enumerate().filter(|(_, reply)| reply.text.is_some());
     let mut transcripts: Vec<(usize, String)> =

@@ -111,7 +111,7 @@ pub(super) fn replies(
     query: &Query,
 ) -> Replies {
     let run = format::encode(&place.run);
-    let id = format::encode(&super::attempt_id(&attempt.path, attempt.n));
+    let id = format::encode(&format::attempt_id(&attempt.path, attempt.n));
     let address = format!("/runs/{run}/attempts/{id}");
     let is_agent = attempt.agent.is_some();
     let count = attempt.replies.len();

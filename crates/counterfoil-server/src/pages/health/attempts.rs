@@ -1,6 +1,6 @@
 //! The attempts behind a figure.
 
-use super::super::run::now::{Moment, attempt_id};
+use super::super::run::now::Moment;
 use super::super::{Rendered, Section};
 use crate::counted::{Coverage, RunFigures};
 use crate::format::{self, Mark};
@@ -239,7 +239,7 @@ fn is_refuted(entry: &Entry) -> bool {
 
 fn row(run: &RunFigures, attempt: &CountedAttempt, claims: &[Entry]) -> Row {
     let run_address = format!("/runs/{}", format::encode(&run.run));
-    let id = attempt_id(&attempt.path, attempt.n);
+    let id = format::attempt_id(&attempt.path, attempt.n);
     let codes = attempt.codes.keys().take(MAX_NAMED).cloned().collect::<Vec<_>>();
     let mut refuted: Vec<&str> =
         claims.iter().filter(|entry| is_refuted(entry)).map(Entry::field).collect();

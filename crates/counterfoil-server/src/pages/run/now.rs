@@ -135,7 +135,7 @@ pub(super) fn banner(
 ) -> Banner {
     let address = format!("/runs/{}", format::encode(&place.run));
     let attempt_address = |path: &[String], n: u32| {
-        format!("{address}/attempts/{}", format::encode(&attempt_id(path, n)))
+        format!("{address}/attempts/{}", format::encode(&format::attempt_id(path, n)))
     };
     let mut transcripts = Vec::new();
     let at_work = attempts.iter().filter(|attempt| is_at_work(attempt, report)).map(|attempt| {
@@ -295,11 +295,6 @@ fn answered(given: &GivenAnswer) -> Answered {
 /// can be resumed.
 fn outcome_name(report: &RunReport) -> &str {
     if report.outcome == "cancelled" && report.resumable { "interrupted" } else { &report.outcome }
-}
-
-/// The id of an attempt, as events have it.
-pub(crate) fn attempt_id(path: &[String], n: u32) -> String {
-    format!("{}#{n}", path.join("/"))
 }
 
 /// Whether an attempt is at work: it has not ended, and a process drives its run.

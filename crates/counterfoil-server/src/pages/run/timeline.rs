@@ -1,7 +1,7 @@
 //! The attempts of a run on a line of time: who worked when, for how long, what was repaired, and
 //! when nobody worked.
 
-use super::now::{Moment, attempt_id, attempt_mark, attempt_reason, ended_at, is_at_work};
+use super::now::{Moment, attempt_mark, attempt_reason, ended_at, is_at_work};
 use super::{Idle, Query, Show};
 use crate::format::{self, Mark};
 use askama::Template;
@@ -240,7 +240,7 @@ fn row(
     Row {
         address: format!(
             "{run}/attempts/{}",
-            format::encode(&attempt_id(&attempt.path, attempt.n))
+            format::encode(&format::attempt_id(&attempt.path, attempt.n))
         ),
         outer,
         name,

@@ -1,6 +1,6 @@
 //! A text of a transcript of which parts are read, so that a large one costs no memory.
 
-use crate::transcript_reader::{TranscriptError, failed};
+use super::{TranscriptError, failed};
 use sha2::{Digest as _, Sha256};
 use std::collections::VecDeque;
 use std::fs::File;
