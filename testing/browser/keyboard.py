@@ -51,6 +51,7 @@ def scenario(project, viewer):
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_url("**/attempts/fix%231")
+    violating = page.url
     violations = page.locator(".violation")
     expect(violations.first).to_be_visible()
     count = violations.count()
@@ -61,6 +62,19 @@ def scenario(project, viewer):
     box = violations.first.bounding_box()
     viewer.check(0 <= box["y"] < 900, f"the violation is not in the window: {box}")
     say(f"[ and ] through {count} violations")
+
+    # From a reply without violations to one that was rejected.
+    repaired = project.run("fix", "Stumble once")
+    viewer.go(page, f"/runs/{repaired}/attempts/fix%231")
+    followed(page)
+    expect(page.locator(".violation")).to_have_count(0)
+    page.keyboard.press("]")
+    shows(page, "no later one was rejected", where="#toast")
+    page.keyboard.press("[")
+    page.wait_for_url("**reply=1#violation-1")
+    viewer.check(focused(page) == "violation-1", f"{focused(page)} has the focus in the rejected reply")
+    page.go_back()
+    page.goto(violating)
 
     # A search in the reply opens its text, and shows what it finds.
     address = page.url

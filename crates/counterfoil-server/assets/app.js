@@ -41,7 +41,7 @@
     if (!run || location.pathname === page || location.pathname.startsWith(`${page}/`)) return;
     const link = document.createElement("a");
     link.href = page;
-    link.textContent = `Run ${decodeURIComponent(run)}`;
+    link.textContent = `Run ${decodeURIComponent(run).slice(0, 13)}`;
     line.prepend(link, ": ");
   };
   const hush = () => { one("#toast").hidden = true; };
@@ -98,7 +98,7 @@
       return;
     }
     const size = event.target.closest("[data-graph]");
-    if (size) fit(size.dataset.graph === "fit");
+    if (size) fit(size.dataset.graph);
     if (event.target.closest("#toast-close")) hush();
     if (event.target.closest("#help")) one("#keys").showModal();
     if (event.target.closest("#theme")) {
@@ -136,9 +136,25 @@
     const at = list.findIndex((row) => row.classList.contains("at"));
     select(list[Math.min(list.length - 1, Math.max(0, at < 0 ? (by > 0 ? 0 : list.length - 1) : at + by))]);
   };
+  // From a reply without violations to the nearest one that was rejected.
+  const otherReply = (by) => {
+    if (!one("#replies")) return;
+    const tabs = all("#replies nav.tabs a");
+    const at = tabs.findIndex((tab) => tab.ariaCurrent === "true");
+    const rest = by > 0 ? tabs.slice(at + 1) : tabs.slice(0, Math.max(at, 0)).reverse();
+    const rejected = rest.find((tab) => one(".bad", tab));
+    if (!rejected) {
+      const others = tabs.length > 1 ? `, and no ${by > 0 ? "later" : "earlier"} one was rejected` : "";
+      say(`This reply has no violations${others}.`, "");
+      return;
+    }
+    const address = new URL(rejected.href);
+    address.hash = "violation-1";
+    location.href = address;
+  };
   const violation = (by) => {
     const list = all(".violation");
-    if (!list.length) return;
+    if (!list.length) { otherReply(by); return; }
     const at = list.indexOf(document.activeElement.closest?.(".violation"));
     const next = list[(at < 0 ? (by > 0 ? 0 : list.length - 1) : (at + by + list.length) % list.length)];
     next.focus();
@@ -174,24 +190,42 @@
   });
 
   // The page that stays current.
-  const connection = (lost) => { const line = one("#connection"); if (line) line.hidden = !lost; };
-  document.addEventListener("htmx:sse:error", () => connection(true));
+  const LOST = one("#connection").textContent;
+  const connection = (lost, why = LOST) => {
+    const line = one("#connection");
+    line.hidden = !lost;
+    if (line.textContent !== why) line.textContent = why;
+  };
+  // A server that answers says why it does not show this page any more, which is no lost connection.
+  const explain = async () => {
+    const asking = new AbortController();
+    try {
+      const response = await fetch(main.getAttribute("hx-sse:connect"), { signal: asking.signal });
+      if (response.status === 404) connection(true, (await response.json()).detail ?? LOST);
+    } catch { /* The connection was lost by now, which the page says already. */ }
+    asking.abort();
+  };
+  document.addEventListener("htmx:sse:error", (event) => {
+    if (event.detail.status === 404) explain();
+    else connection(true);
+  });
   // The extension tries again only after it was connected once: the first connection is tried here.
   const main = one("main");
   let failures = 0;
   const connect = () => {
     if (main.isConnected && !main._htmx?.sse) htmx.ajax("GET", main.getAttribute("hx-sse:connect"), { source: main });
   };
-  const retry = () => {
+  const retry = (status) => {
     if (!main?.hasAttribute("hx-sse:connect") || main._htmx?.sse) return;
-    connection(true);
+    if (status === 404) explain();
+    else connection(true);
     setTimeout(connect, Math.min(500 * 2 ** failures, 30000) * (0.7 + 0.6 * Math.random()));
     failures += 1;
   };
   document.addEventListener("htmx:sse:after:connection", () => { connection(false); failures = 0; });
   for (const failure of ["htmx:error", "htmx:response:error"]) {
     // Parts that a page loads are requests of other elements.
-    document.addEventListener(failure, (event) => { if (event.target === main) retry(); });
+    document.addEventListener(failure, (event) => { if (event.target === main) retry(event.detail.ctx?.response?.status); });
   }
   // An update leaves alone what belongs to the person: the selected row, what is open, how large the
   // diagram is, and an answer that is being written, unless the question is another one by now.
@@ -221,13 +255,15 @@
     if (link && focused !== link && focused.closest?.("[data-rows]")) link.focus({ preventScroll: true });
   });
 
-  // The diagram shows where the run is. It fits as far as that leaves it readable.
+  // The diagram shows where the run is, and fits as far as that leaves it readable. It can be seen as a
+  // whole, or in its actual size.
   const READABLE = 0.7;
-  const fit = (isFit) => {
+  const fit = (mode) => {
     const graph = one(".graph");
-    graph.classList.toggle("fit", isFit);
-    for (const button of all("[data-graph]")) button.ariaPressed = String((button.dataset.graph === "fit") === isFit);
-    const place = one(".cf-current, .cf-waiting", graph) || one(".cf-end.cf-visited", graph) || all(".cf-visited", graph).pop()
+    graph.classList.toggle("fit", mode === "fit");
+    graph.classList.toggle("whole", mode === "whole");
+    for (const button of all("[data-graph]")) button.ariaPressed = String(button.dataset.graph === mode);
+    const place = one(".cf-current, .cf-waiting, .cf-interrupted, .cf-answered", graph) || one(".cf-end.cf-visited", graph) || all(".cf-visited", graph).pop()
       || one(".cf-start", graph);
     if (!place) return;
     const [box, around] = [place.getBoundingClientRect(), graph.getBoundingClientRect()];
@@ -243,9 +279,9 @@
     graph.style.setProperty("--smallest", `${smallest}px`);
     // A diagram without size cannot be placed.
     one("#graph-picture").addEventListener("toggle", (event) => {
-      if (event.target.open) fit(graph.classList.contains("fit"));
+      if (event.target.open) fit(one("[data-graph][aria-pressed=true]").dataset.graph);
     });
-    fit(true);
+    fit("fit");
     if (isTooLarge) one("#graph-table").open = true;
     // On a phone, the table comes first, and the diagram is there for who wants it.
     if (isTooLarge && matchMedia("(max-width: 46rem)").matches) one("#graph-picture").open = false;
@@ -263,6 +299,9 @@
   if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
   tick();
   setInterval(tick, 1000);
+  // What an update brings has the time of the server until it is counted here: that must not be seen.
+  // Observers are called before the page is painted.
+  if (main) new MutationObserver(tick).observe(main, { childList: true, characterData: true, subtree: true });
   enable();
   document.documentElement.classList.add("scripted");
 })();

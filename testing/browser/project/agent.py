@@ -19,6 +19,11 @@ if task.startswith("Write"):
 elif task.startswith("Boast"):
     pathlib.Path("notes.txt").write_text("boasted\n")
     answer(["notes.txt", "src/parser.rs"], "Both are changed.")
+elif "stumbled" in task:
+    answer([], "Mended.")
+elif task.startswith("Stumble"):
+    # The message that asks for a repair quotes it.
+    print(json.dumps({"files_changed": "notes.txt", "severity": "stumbled", "verdict": "fine"}, indent=2))
 elif task.startswith("Wait"):
     subprocess.run(["sh", "wait.sh", "agent"], check=True)
     answer([], "Waited.")
