@@ -2,9 +2,11 @@
 
 use crate::problem::Problem;
 use axum::http::StatusCode;
+use counterfoil_contract::text::escape_control;
 use counterfoil_engine::{Engine, Error, RunView, journal};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The maximum number of runs whose events are kept in memory.
@@ -33,6 +35,8 @@ pub(crate) struct Folders {
 struct OpenFolder {
     folder: StateFolder,
     engine: Mutex<Option<Engine>>,
+    /// Whether it was there once, so that one which is not there any more was removed.
+    was_there: AtomicBool,
 }
 
 /// A run and the folder that has it.
@@ -48,7 +52,11 @@ pub(crate) struct RunPlace {
 
 impl Folders {
     pub(crate) fn new(folders: Vec<StateFolder>) -> Self {
-        let open = |folder| OpenFolder { folder, engine: Mutex::default() };
+        let open = |folder: StateFolder| OpenFolder {
+            was_there: AtomicBool::new(folder.path.exists()),
+            folder,
+            engine: Mutex::default(),
+        };
         Self { folders: folders.into_iter().map(open).collect(), views: Mutex::default() }
     }
 
@@ -165,6 +173,7 @@ impl Folders {
 
 impl OpenFolder {
     /// Reads the folder. `None` if it has no journal yet. A journal that was replaced is opened again.
+    /// A folder that was removed is an error: it would look like one in which nothing ever ran.
     fn engine(&self) -> Result<Option<Engine>, Problem> {
         let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = engine.as_ref() {
@@ -176,9 +185,25 @@ impl OpenFolder {
         }
         let StateFolder { path, keys, .. } = &self.folder;
         match Engine::open_to_read(path, keys.as_deref()) {
-            Ok(open) => Ok(Some(engine.insert(open).clone())),
-            Err(Error::Journal(journal::Error::Missing { .. })) => Ok(None),
+            Ok(open) => {
+                self.was_there.store(true, Ordering::Relaxed);
+                Ok(Some(engine.insert(open).clone()))
+            }
+            Err(Error::Journal(journal::Error::Missing { .. })) => self.without_journal(),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What a folder without a journal is: a new one, or a problem.
+    fn without_journal(&self) -> Result<Option<Engine>, Problem> {
+        let path = &self.folder.path;
+        if path.exists() {
+            self.was_there.store(true, Ordering::Relaxed);
+        } else if self.was_there.load(Ordering::Relaxed) {
+            let path = path.to_string_lossy();
+            let detail = format!("the state folder {} is gone", escape_control(&path));
+            return Err(Problem::new(StatusCode::NOT_FOUND, "state-folder-gone", detail));
+        }
+        Ok(None)
     }
 }

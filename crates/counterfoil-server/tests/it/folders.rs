@@ -54,7 +54,11 @@ fn a_journal_that_was_replaced_is_opened_again() {
     site.page("/runs/old");
 
     std::fs::rename(&state, site.folder().join("away")).unwrap();
-    assert!(site.page("/").contains("No runs yet"));
+    for target in ["/", "/inbox", "/claims", "/health", "/runs/old"] {
+        let page = site.get(target).send().expect(404).text();
+        assert!(page.contains("state is gone") && !page.contains("No runs yet"), "{page}");
+    }
+    site.get("/live/runs/old").send().expect_problem(404, "state-folder-gone");
     let journal = Journal::open(&state).unwrap();
     Run::start(&journal, "new").end(Outcome::Done);
     let html = site.page("/");
