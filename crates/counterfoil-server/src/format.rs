@@ -98,9 +98,13 @@ pub(crate) const CORRECTED: Mark = mark("warn", "↺", "refuted earlier and corr
 pub(crate) const REPAIRED: Mark = mark("good", "✓", "repaired");
 pub(crate) const NOT_REPAIRED: Mark = mark("bad", "✗", "still there");
 
-/// The mark of a reply.
-pub(crate) fn reply(is_accepted: bool) -> Mark {
-    if is_accepted { mark("good", "✓", "accepted") } else { mark("bad", "✗", "rejected") }
+/// The mark of a reply, by its status. Nobody rejected one that was cancelled.
+pub(crate) fn reply(status: &str) -> Mark {
+    match status {
+        "accepted" => mark("good", "✓", "accepted"),
+        "cancelled" => mark("mute", "–", "cancelled"),
+        _ => mark("bad", "✗", "rejected"),
+    }
 }
 
 /// How many claims have each verdict, without those that none has.

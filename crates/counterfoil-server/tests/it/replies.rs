@@ -141,3 +141,28 @@ fn a_violation_says_what_was_asked_then_and_what_came_back() {
         assert!(repair.contains(part), "{part}: {first}");
     }
 }
+
+#[test]
+fn a_reply_that_never_came_was_not_rejected() {
+    let site = Site::start();
+    let state = site.state("state");
+    let journal = Journal::open(&state).unwrap();
+    let mut run = Run::start(&journal, "a");
+    runs::write(&state, "transcripts/a/one.text", "the text of one");
+    runs::write(&state, "transcripts/a/two.text", "");
+    let asked = Event::RepairAsked {
+        attempt: "Work#1".to_owned(),
+        reply: rejected("one"),
+        usage: Usage::default(),
+        claims: Vec::new(),
+    };
+    let mut ended = Ended::new("Work#1", AttemptOutcome::Cancelled);
+    ended.reply = Some(Reply { status: "cancelled".to_owned(), ..rejected("two") });
+    run.add(&[runs::attempt(&["Work"]), asked, Event::AttemptEnded(Box::new(ended))]);
+    let page = site.page(PAGE);
+    assert!(page.contains("Reply 1 of 2") && page.contains("the text of one"), "{page}");
+    assert_eq!(page.matches("<span class=\"out\">, rejected</span>").count(), 1, "{page}");
+    assert!(page.contains("<span class=\"out\">, cancelled</span>"), "{page}");
+    let page = site.page(&format!("{PAGE}?reply=2"));
+    assert!(page.contains("– cancelled, no reply"), "{page}");
+}

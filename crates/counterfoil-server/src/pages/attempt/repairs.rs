@@ -39,7 +39,7 @@ impl Repair {
         Self {
             number,
             address: format!("{address}?reply={number}"),
-            mark: format::reply(reply.status == "accepted"),
+            mark: format::reply(&reply.status),
             why: format::text(&reply.why),
             request,
             is_cut,

@@ -115,12 +115,12 @@ pub(super) fn replies(
     let address = format!("/runs/{run}/attempts/{id}");
     let is_agent = attempt.agent.is_some();
     let count = attempt.replies.len();
-    let number = if query.reply == 0 { count } else { query.reply.min(count) };
+    let number = if query.reply == 0 { last_reply(attempt) } else { query.reply.min(count) };
     let tabs = attempt.replies.iter().enumerate().map(|(at, reply)| Tab {
         number: at + 1,
         address: format!("{address}?reply={}#replies", at + 1),
         is_current: at + 1 == number,
-        mark: format::reply(reply.status == "accepted"),
+        mark: format::reply(&reply.status),
     });
     let api = format!("/api/v1/runs/{run}/attempts/{id}/replies/{number}");
     let mut page = Replies {
@@ -171,6 +171,9 @@ pub(super) fn replies(
     let opened = files.reply_text(reply, &site.verified);
     match opened.and_then(|text| Ok((text.whole(MAX_REPLY)?, text.size()))) {
         Ok((Some(text), _)) => {
+            if reply.status == "cancelled" && text.is_empty() {
+                page.status = "– cancelled, no reply".to_owned();
+            }
             if number == count {
                 page.fill_violations(&recorded(attempt), &text, fate_of);
             } else if let Some(contract) = contract.filter(|_| reply.status != "accepted") {
@@ -275,6 +278,12 @@ impl Replies {
             });
         }
     }
+}
+
+/// The number of the reply that is shown first: the last one, if possible one that came.
+fn last_reply(attempt: &Attempt) -> usize {
+    let came = attempt.replies.iter().rposition(|reply| reply.status != "cancelled");
+    came.map_or(attempt.replies.len(), |at| at + 1)
 }
 
 /// The first characters of a text, and whether it has more.
