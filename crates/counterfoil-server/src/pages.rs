@@ -367,7 +367,7 @@ pub(crate) fn sign_in() -> Response {
         "sign-in",
         "This browser is not signed in, or the link was used before.",
     )
-    .with_hint("`counterfoil ui` prints a new link and opens it.");
+    .with_hint("In a terminal, counterfoil ui prints a new link and opens it.");
     problem_page(&problem)
 }
 

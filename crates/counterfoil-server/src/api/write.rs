@@ -224,8 +224,17 @@ fn refused(error: crate::control::ControlError) -> Problem {
             _ => error.into(),
         },
         ControlError::NotAllowed(why) => Problem::new(StatusCode::FORBIDDEN, "not-allowed", why),
-        ControlError::Failed(why) => Problem::new(StatusCode::CONFLICT, "refused", why),
+        ControlError::Failed(why) => {
+            Problem::new(StatusCode::CONFLICT, "refused", without_usage(&why))
+        }
     }
+}
+
+/// What a command said was wrong, without how its help is printed: nobody typed a command.
+fn without_usage(said: &str) -> String {
+    let said = said.strip_prefix("error: ").unwrap_or(said);
+    let lines = said.lines().filter(|line| !line.starts_with("For more information, try"));
+    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
 /// A link for a browser.
