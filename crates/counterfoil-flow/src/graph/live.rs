@@ -152,6 +152,8 @@ fn sign(status: MarkStatus) -> &'static str {
     match status {
         MarkStatus::Current => "● now",
         MarkStatus::Waiting => "? waiting",
+        MarkStatus::Interrupted => "‖ interrupted",
+        MarkStatus::Answered => "→ answered",
         MarkStatus::Done => "✓ done",
         MarkStatus::Failed => "✗ failed",
         MarkStatus::Refuted => "✗ refuted",

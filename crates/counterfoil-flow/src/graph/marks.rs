@@ -58,6 +58,10 @@ pub enum MarkStatus {
     Current,
     /// The run is in the state and waits, such as for a person.
     Waiting,
+    /// The run is in the state, and no process drives it.
+    Interrupted,
+    /// The run is in the state, its question was answered, and no process drives it.
+    Answered,
     /// The step of the state succeeded.
     Done,
     /// The step of the state failed.
@@ -81,9 +85,11 @@ impl MarkStatus {
             Self::Done => 0,
             Self::Cancelled => 1,
             Self::Waiting => 2,
-            Self::Current => 3,
-            Self::Refuted => 4,
-            Self::Failed => 5,
+            Self::Answered => 3,
+            Self::Interrupted => 4,
+            Self::Current => 5,
+            Self::Refuted => 6,
+            Self::Failed => 7,
         }
     }
 
@@ -92,6 +98,8 @@ impl MarkStatus {
         match self {
             Self::Current => "current",
             Self::Waiting => "waiting",
+            Self::Interrupted => "interrupted",
+            Self::Answered => "answered",
             Self::Done => "done",
             Self::Failed => "failed",
             Self::Refuted => "refuted",

@@ -67,7 +67,7 @@ pub(super) fn render(site: &Arc<Site>, run: &str, query: &Query) -> Result<Rende
         timeline::timeline(&place.run, &report, (attempts, &claims, view.waits()), query);
     sections.push(Section::new("run-timeline", &timeline)?);
     if let Some(workflow) = &workflow {
-        sections.push(graph::section(&place, workflow, &view)?);
+        sections.push(graph::section(&place, workflow, &view, &report)?);
     }
     let title = format!("{} · {}", crate::format::cell(&report.workflow), report.outcome);
     Ok(Rendered { title, sections })

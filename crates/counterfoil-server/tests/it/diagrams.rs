@@ -103,3 +103,18 @@ fn what_was_cancelled_is_not_drawn_as_failed() {
     assert_eq!(table.matches(sign).count(), 2, "{table}");
     assert!(!page.contains("cf-failed") && page.contains("class=\"bar mute\""), "{page}");
 }
+
+#[test]
+fn what_no_process_drives_is_not_drawn_as_at_work() {
+    let site = Site::start();
+    let journal = Journal::open(&site.state("state")).unwrap();
+    let run = calling(&journal);
+    let page = site.page("/runs/a");
+    assert_marked(&page, "current");
+    assert!(page.contains(">● now</text>"), "{page}");
+    run.rest();
+    let page = site.page("/runs/a");
+    assert_marked(&page, "interrupted");
+    assert_eq!(page.matches(">‖ interrupted</text>").count(), 2, "in the boxes: {page}");
+    assert!(!page.contains("● now") && !page.contains("cf-current"), "{page}");
+}

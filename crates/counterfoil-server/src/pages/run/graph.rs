@@ -1,13 +1,14 @@
 //! The workflow of a run as a diagram and as a table.
 
+use super::now::outcome_name;
 use crate::folders::RunPlace;
 use crate::format::encode;
 use crate::pages::{Change, Section, filled, filters};
 use crate::problem::Problem;
 use askama::Template;
-use counterfoil_engine::RunView;
+use counterfoil_engine::{RunReport, RunView};
 use counterfoil_flow::Workflow;
-use counterfoil_flow::graph::{Mark, Marks, StateRow, live_svg, states_table};
+use counterfoil_flow::graph::{Mark, MarkStatus, Marks, StateRow, live_svg, states_table};
 
 /// The diagram and its table.
 #[derive(Template)]
@@ -30,12 +31,13 @@ pub(super) fn section(
     place: &RunPlace,
     workflow: &Workflow,
     view: &RunView,
+    report: &RunReport,
 ) -> Result<Section, Problem> {
     let states = view.states().into_iter().map(|(key, state)| {
         let run = encode(&place.run);
         let mark = Mark {
             visits: state.visits,
-            status: state.status,
+            status: state.status.map(|status| as_driven(status, report)),
             note: state.items.map(|(done, all)| format!("{done}/{all}")),
             href: state
                 .last_attempt
@@ -51,4 +53,13 @@ pub(super) fn section(
         Change::new("#graph-table", "innerMorph", states.clone()),
     ];
     Ok(Section::new("run-graph", &Graph { svg, states })?.with_changes(changes))
+}
+
+/// What a state is to a run of which it is known whether a process drives it: only then is it at work.
+fn as_driven(status: MarkStatus, report: &RunReport) -> MarkStatus {
+    match (status, outcome_name(report)) {
+        (MarkStatus::Current, "interrupted") => MarkStatus::Interrupted,
+        (MarkStatus::Current, "answered") => MarkStatus::Answered,
+        _ => status,
+    }
 }

@@ -14,7 +14,7 @@ use counterfoil_contract::text::pluralize;
 use counterfoil_engine::ledger::Entry;
 use counterfoil_engine::trouble::{Trouble, trouble_among};
 use counterfoil_engine::{
-    Attempt, GivenAnswer, GrowingTranscript, RunInterruption, RunReport, RunUndoing,
+    Attempt, GivenAnswer, GrowingTranscript, Reopening, RunInterruption, RunReport, RunUndoing,
 };
 use counterfoil_flow::{RunState, Workflow};
 
@@ -52,6 +52,7 @@ pub(super) struct Banner {
     more_troubles: usize,
     questions: Vec<Form>,
     undone: Vec<UndoneLine>,
+    reopened: Vec<ReopenedLine>,
     /// What people answered last, and the number of answers before.
     answers: Vec<Answered>,
     earlier_answers: usize,
@@ -118,12 +119,20 @@ struct TroubleLine {
     address: String,
 }
 
-/// A question with what a person answered.
-struct Answered {
-    question: String,
-    answer: String,
+/// That the run was tried again after it had ended.
+struct ReopenedLine {
     by: String,
     at: Moment,
+    outcome: &'static str,
+    because: String,
+}
+
+/// A question with what a person answered.
+pub(crate) struct Answered {
+    pub(crate) question: String,
+    pub(crate) answer: String,
+    pub(crate) by: String,
+    pub(crate) at: Moment,
 }
 
 pub(super) fn banner(
@@ -204,6 +213,7 @@ pub(super) fn banner(
         more_troubles,
         questions: forms(site, place, &report.questions),
         undone: report.undone.iter().map(undone_line).collect(),
+        reopened: report.reopened.iter().map(reopened_line).collect(),
         earlier_answers: given.len().saturating_sub(MAX_ANSWERS),
         answers: given.iter().skip(given.len().saturating_sub(MAX_ANSWERS)).map(answered).collect(),
         rests: rests_of(report),
@@ -280,8 +290,17 @@ fn undone_line(undone: &RunUndoing) -> UndoneLine {
     }
 }
 
+fn reopened_line(reopened: &Reopening) -> ReopenedLine {
+    ReopenedLine {
+        by: format::cell(&reopened.by),
+        at: Moment::new(reopened.at),
+        outcome: reopened.outcome.name(),
+        because: format::text(&reopened.because),
+    }
+}
+
 /// An answer as it is shown.
-fn answered(given: &GivenAnswer) -> Answered {
+pub(crate) fn answered(given: &GivenAnswer) -> Answered {
     let question = if given.question.is_empty() { &given.id } else { &given.question };
     Answered {
         question: format::text(question),
@@ -293,7 +312,7 @@ fn answered(given: &GivenAnswer) -> Answered {
 
 /// The outcome of a run, as lists name it. Reports say `cancelled` of a run that was interrupted and
 /// can be resumed.
-fn outcome_name(report: &RunReport) -> &str {
+pub(super) fn outcome_name(report: &RunReport) -> &str {
     if report.outcome == "cancelled" && report.resumable { "interrupted" } else { &report.outcome }
 }
 
