@@ -3,6 +3,9 @@
 use crate::folders::RunPlace;
 use counterfoil_contract::text::escape_control;
 
+/// The most choices that have a command line each.
+const MAX_CHOICES: usize = 8;
+
 /// Resumes a run.
 pub(crate) fn resume(place: &RunPlace) -> String {
     command(place, &["resume", place.run.as_str()])
@@ -30,9 +33,13 @@ pub(crate) fn cancel(place: &RunPlace) -> String {
     command(place, &["cancel", place.run.as_str()])
 }
 
-/// Answers a question of a run.
-pub(crate) fn answer(place: &RunPlace, question: &str) -> String {
-    command(place, &["answer", place.run.as_str(), question, "ANSWER"])
+/// Answers a question of a run: a command line for each choice, or one if there are none or many.
+pub(crate) fn answers(place: &RunPlace, question: &str, choices: &[String]) -> Vec<String> {
+    let answer = |answer: &str| command(place, &["answer", place.run.as_str(), question, answer]);
+    if choices.is_empty() || choices.len() > MAX_CHOICES {
+        return vec![answer("ANSWER")];
+    }
+    choices.iter().map(|choice| answer(choice)).collect()
 }
 
 /// A command line for the state folder of a run, wherever it is typed.

@@ -2,7 +2,7 @@
 //! when they are resumed, because their questions were answered.
 
 use super::claims::{self, Claim};
-use super::run::now::{self, Moment};
+use super::run::now::{self, Answered, Moment};
 use super::{Rendered, Section};
 use crate::commands;
 use crate::folders::RunPlace;
@@ -38,6 +38,8 @@ pub(crate) struct Asking {
     since: Moment,
     /// Why the run does not go on by itself, whatever is answered; empty if it does.
     rests: &'static str,
+    /// What was answered last, of a run that rests since.
+    answered: Option<Answered>,
     /// Whether the server resumes it; only where no answer is needed any more.
     can_resume: bool,
     /// What to type to resume it, where the server does not do it; empty otherwise.
@@ -102,7 +104,7 @@ pub(super) struct Form {
     /// Whether the server takes answers.
     pub(super) is_taken: bool,
     /// What to type where it does not, or where the script of the page does not work.
-    pub(super) command: String,
+    pub(super) commands: Vec<String>,
 }
 
 /// The most claims that are shown beside a question.
@@ -164,11 +166,13 @@ fn asking(site: &Site, run: &str, updated_at: i64) -> Asking {
         // A process that ended may have left a question that has to be answered first.
         let is_to_resume =
             !rests.is_empty() && report.questions.iter().all(|question| question.optional);
+        let answered = view.answers().last().filter(|_| report.outcome == "answered");
         let command = (is_to_resume && !site.may_resume()).then(|| commands::resume(&place));
         Ok(Asking {
             workflow: format::cell(&report.workflow),
             task: format::cell(&task_in(&view.run_state().inputs)),
             rests,
+            answered: answered.map(now::answered),
             can_resume: is_to_resume && site.may_resume(),
             resume: command.unwrap_or_default(),
             verdicts: format::verdicts(&totals),
@@ -194,6 +198,7 @@ fn empty(run: &str, updated_at: i64) -> Asking {
         task: String::new(),
         since: Moment::new(updated_at),
         rests: "",
+        answered: None,
         can_resume: false,
         resume: String::new(),
         verdicts: Vec::new(),
@@ -222,7 +227,7 @@ pub(super) fn forms(site: &Site, place: &RunPlace, questions: &[Question]) -> Ve
         pattern: format::text(question.pattern.as_deref().unwrap_or_default()),
         optional: question.optional,
         is_taken: site.may_change(),
-        command: commands::answer(place, &question.id),
+        commands: commands::answers(place, &question.id, &question.choices),
     };
     questions.iter().map(form).collect()
 }

@@ -138,6 +138,7 @@ fn an_answered_run_with_an_optional_question_waits_to_be_resumed() {
             "Anything else? <span class=\"mute\">(optional)</span>",
             "<p class=\"rests\">It was answered, and waits to be resumed.</p>",
             "data-post=\"/api/v1/runs/a/resume\"",
+            "<strong class=\"pre\">yes</strong> <span class=\"mute\">answered by somebody,",
         ] {
             assert!(page.contains(part), "{target}: {part}: {page}");
         }
@@ -230,7 +231,10 @@ fn a_server_that_only_shows_runs_has_neither_forms_nor_buttons() {
     let _run = runs::asking(&site.state("state"));
     for target in ["/runs/a", "/inbox"] {
         let page = site.page(target);
-        assert!(page.contains("counterfoil answer a ok ANSWER --state /"), "{page}");
+        for choice in ["yes", "no"] {
+            let command = format!("<pre class=\"command\">counterfoil answer a ok {choice} --state /");
+            assert!(page.contains(&command), "{command}: {page}");
+        }
         assert!(!page.contains("name=\"answer\"") && !page.contains("data-post"), "{page}");
     }
     let page = site.page("/runs/a");
