@@ -232,7 +232,8 @@ fn a_server_that_only_shows_runs_has_neither_forms_nor_buttons() {
     for target in ["/runs/a", "/inbox"] {
         let page = site.page(target);
         for choice in ["yes", "no"] {
-            let command = format!("<pre class=\"command\">counterfoil answer a ok {choice} --state /");
+            let command =
+                format!("<pre class=\"command\">counterfoil answer a ok {choice} --state /");
             assert!(page.contains(&command), "{command}: {page}");
         }
         assert!(!page.contains("name=\"answer\"") && !page.contains("data-post"), "{page}");

@@ -172,7 +172,7 @@ pub(super) fn replies(
     match opened.and_then(|text| Ok((text.whole(MAX_REPLY)?, text.size()))) {
         Ok((Some(text), _)) => {
             if reply.status == "cancelled" && text.is_empty() {
-                page.status = "– cancelled, no reply".to_owned();
+                "– cancelled, no reply".clone_into(&mut page.status);
             }
             if number == count {
                 page.fill_violations(&recorded(attempt), &text, fate_of);
