@@ -134,6 +134,7 @@ impl<'c> Extractor<'c> {
     pub(crate) fn new(contract: ContractRef<'c>, policy: &Policy) -> Self {
         let framing = contract.framing();
         let counts_items = examine::has_scalar_items(contract.ty());
+        let doubts_empty = examine::may_be_empty(contract.ty());
         Self {
             framing,
             opener: examine::opener(contract.ty()),
@@ -141,7 +142,9 @@ impl<'c> Extractor<'c> {
             shown: None,
             quotations: 0,
             eager: false,
-            strict: StrictScan::new(0).counts_items(counts_items),
+            strict: StrictScan::new(0)
+                .counts_items(counts_items)
+                .doubts_empty(doubts_empty),
             think: ThinkScan::default(),
             repair_scan: None,
             fence: FenceScan::new(0),

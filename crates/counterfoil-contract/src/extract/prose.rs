@@ -83,12 +83,26 @@ fn ends_in_json(text: &[u8]) -> bool {
     }
 }
 
-/// Whether a bracket after these bytes selects a part of something, as in `environ['HOME']`.
+/// Whether a bracket after these bytes is code in a sentence: it selects a part of something, as in
+/// `environ['HOME']`, is assigned, or is an argument.
 pub(crate) fn is_selecting(before: &[u8]) -> bool {
     let head = &before[before.len().saturating_sub(LOOK_BACK)..];
+    if head.trim_ascii_end().last() == Some(&b'=') || head.last() == Some(&b'(') {
+        return true;
+    }
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b')' | b']');
     // A colour code ends with a letter.
     head.last().is_some_and(is_part) && !ends_in_colour_code(head)
+}
+
+/// Whether a bracket after these bytes stands inside of a line: there is more before it than blanks and
+/// markers of a quote. `begins_text` says that they are the beginning of the text.
+pub(crate) fn is_inline(before: &[u8], begins_text: bool) -> bool {
+    let from = before.len().saturating_sub(LOOK_BACK);
+    let head = &before[from..];
+    let line = memchr::memrchr(b'\n', head).map(|newline| &head[newline + 1..]);
+    let is_whole = line.is_some() || (from == 0 && begins_text);
+    !is_whole || line.unwrap_or(head).iter().any(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'>'))
 }
 
 fn ends_in_colour_code(head: &[u8]) -> bool {

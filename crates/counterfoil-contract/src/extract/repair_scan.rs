@@ -46,6 +46,8 @@ pub(crate) struct RepairScan {
     retry_at: usize,
     accept_truncated: bool,
     counts_items: bool,
+    /// The end of the last value.
+    closed_at: usize,
     closers: Closers,
     fences: FenceLines,
     scratch: Scratch,
@@ -61,6 +63,7 @@ impl RepairScan {
             retry_at: 0,
             accept_truncated: false,
             counts_items: false,
+            closed_at: 0,
             closers: Closers::default(),
             fences: FenceLines::default(),
             scratch: Scratch::default(),
@@ -118,9 +121,20 @@ impl RepairScan {
                 ProseEvent::Opener(at) => {
                     self.examined += (at - before) as u64;
                     self.pos = at;
+                    // An index in prose is no list of scalars.
+                    let is_index = self.counts_items
+                        && at != self.closed_at
+                        && bytes[at - base] == b'['
+                        && prose::is_selecting(&bytes[..at - base]);
+                    if is_index {
+                        self.retry_at = 0;
+                        self.pos = strict_end(at).unwrap_or(at + 1);
+                        continue;
+                    }
                     if let Some(strict_end) = strict_end(at) {
                         self.retry_at = 0;
                         self.pos = strict_end;
+                        self.closed_at = strict_end;
                         continue;
                     }
                     if !eof && end < self.retry_at {
@@ -217,6 +231,7 @@ impl RepairScan {
 
     /// Reports a value. One without edits is strict JSON, which the strict scanner finds.
     fn found(&mut self, start: usize, end: usize, edits: Vec<Edit>) {
+        self.closed_at = end;
         if !edits.is_empty() {
             self.events.push(RepairEvent::Value(RepairedValue { start, end, edits }));
         }

@@ -157,6 +157,8 @@ pub(crate) struct StrictScan {
     root_follows: bool,
     /// The bracket of the current root selects a part of something.
     root_selects: bool,
+    /// The bracket of the current root stands inside of a line.
+    root_inline: bool,
     /// The end of the last value that closed and does not select.
     closed_at: usize,
     /// Whether a bracket began something that is not JSON.
@@ -166,6 +168,9 @@ pub(crate) struct StrictScan {
     /// A list is reported when it breaks after its first item, not only after its first comma: the
     /// result is a list of scalars.
     pub(crate) counts_items: bool,
+    /// Empty brackets count only at the beginning of a line, and no check box does: nothing else tells
+    /// them from prose, and they would be a result.
+    doubts_empty: bool,
     /// A line ended after the last number or literal.
     line_ended: bool,
     placeholders: Placeholders,
@@ -191,10 +196,12 @@ impl StrictScan {
             root_nested: false,
             root_follows: false,
             root_selects: false,
+            root_inline: false,
             closed_at: 0,
             has_failed: false,
             expected_start: None,
             counts_items: false,
+            doubts_empty: false,
             line_ended: false,
             placeholders: Placeholders::default(),
             examined: 0,
@@ -204,6 +211,12 @@ impl StrictScan {
     /// A list is reported when it breaks after its first item: the result is a list of scalars.
     pub(crate) fn counts_items(mut self, counts: bool) -> Self {
         self.counts_items = counts;
+        self
+    }
+
+    /// Empty brackets inside of a line are no candidate: an empty value may be a result.
+    pub(crate) fn doubts_empty(mut self, doubts: bool) -> Self {
+        self.doubts_empty = doubts;
         self
     }
 
@@ -263,6 +276,8 @@ impl StrictScan {
                         self.root_follows = prose::follows_json(bytes, base, at);
                         self.root_selects =
                             at != self.closed_at && prose::is_selecting(&bytes[..at - base]);
+                        self.root_inline =
+                            self.doubts_empty && prose::is_inline(&bytes[..at - base], base == 0);
                         self.quote_depth = None;
                         self.quote_left = None;
                         self.quoted = false;
@@ -584,6 +599,7 @@ impl StrictScan {
     }
 
     fn close(&mut self) {
+        let is_empty = matches!(self.state, State::ValueOrClose | State::KeyOrClose);
         self.pos += 1;
         self.last_string = None;
         let Some(frame) = self.stack.pop() else { return };
@@ -613,8 +629,14 @@ impl StrictScan {
             self.forget_pending();
             self.state = State::After;
         } else {
+            let is_box = !frame.object && self.pos - frame.start == 3;
+            let is_doubted = self.doubts_empty
+                && is_empty
+                && (self.root_inline || is_box)
+                && self.expected_start != Some(frame.start);
             // An index in prose is no list of scalars.
-            if frame.object || !self.counts_items || !self.root_selects {
+            let is_index = !frame.object && self.counts_items && self.root_selects;
+            if !is_doubted && !is_index {
                 self.events.push(ScanEvent::Value(candidate));
             }
             if !self.root_selects {

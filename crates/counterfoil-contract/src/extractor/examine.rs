@@ -7,7 +7,7 @@ use super::{Extractor, MAIN};
 use crate::attempt::Likeness;
 use crate::capped::Capped;
 use crate::edit;
-use crate::expr::Type;
+use crate::expr::{ObjectType, Type};
 use crate::extract::closing_quote::Quote;
 use crate::policy::Framing;
 use crate::report::{Stage, repairs};
@@ -225,6 +225,18 @@ pub(super) fn opener(ty: &Type) -> Option<u8> {
 pub(super) fn has_scalar_items(ty: &Type) -> bool {
     let Some(items) = ty.items().filter(|_| opener(ty) == Some(b'[')) else { return false };
     opener(items) != Some(b'{')
+}
+
+/// Whether empty brackets may be a result of a type: it needs no field.
+pub(super) fn may_be_empty(ty: &Type) -> bool {
+    let needs_none = |object: &ObjectType| {
+        object.fields.values().all(|field| !field.required || field.default.is_some())
+    };
+    ty.alternatives().iter().any(|ty| match ty {
+        Type::Object(object) => needs_none(object),
+        Type::List(_) | Type::Map(_) => true,
+        _ => false,
+    })
 }
 
 /// Whether a text that begins with a digit or a minus begins with a date, a range or a version, such as

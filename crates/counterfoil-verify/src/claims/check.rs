@@ -281,6 +281,9 @@ pub(super) async fn execute(
             ("TERM", "dumb"),
             ("CARGO_TERM_COLOR", "never"),
             ("GIT_TERMINAL_PROMPT", "0"),
+            // Python reads and writes compiled files there. An agent can write one that does not come
+            // from its source, in a folder that git ignores.
+            ("PYTHONPYCACHEPREFIX", "/dev/null"),
         ]
         .map(|(name, value)| (name.into(), value.into()))
         .into(),
