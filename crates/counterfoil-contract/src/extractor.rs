@@ -142,9 +142,7 @@ impl<'c> Extractor<'c> {
             shown: None,
             quotations: 0,
             eager: false,
-            strict: StrictScan::new(0)
-                .counts_items(counts_items)
-                .doubts_empty(doubts_empty),
+            strict: StrictScan::new(0).counts_items(counts_items).doubts_empty(doubts_empty),
             think: ThinkScan::default(),
             repair_scan: None,
             fence: FenceScan::new(0),

@@ -102,7 +102,8 @@ pub(crate) fn is_inline(before: &[u8], begins_text: bool) -> bool {
     let head = &before[from..];
     let line = memchr::memrchr(b'\n', head).map(|newline| &head[newline + 1..]);
     let is_whole = line.is_some() || (from == 0 && begins_text);
-    !is_whole || line.unwrap_or(head).iter().any(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'>'))
+    !is_whole
+        || line.unwrap_or(head).iter().any(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'>'))
 }
 
 fn ends_in_colour_code(head: &[u8]) -> bool {
