@@ -52,6 +52,7 @@ def scenario(project, viewer):
     expect(page.get_by_role("button", name="yes", exact=True)).to_be_disabled()
     shows(page, "This needs JavaScript. In a terminal:", f"counterfoil answer {asking}")
     viewer.go(page, f"/runs/{blunder}")
+    page.get_by_text("Try again…").click()
     expect(page.get_by_role("button", name="Continue the run")).to_be_disabled()
     shows(page, f"counterfoil resume {blunder} --because")
     check(project.report(asking)["outcome"] == "waiting", "the question was answered")

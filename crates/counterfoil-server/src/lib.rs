@@ -30,6 +30,7 @@ mod progress;
 mod query;
 mod revalidation;
 mod routes;
+mod shown_runs;
 mod site;
 mod summaries;
 mod tool_calls;
@@ -50,9 +51,9 @@ use diffs::Diffs;
 use folders::Folders;
 use idempotency::Repeats;
 use live::LivePages;
-use pages::ShownInbox;
 use progress::KnownProgress;
 use revalidation::Revalidations;
+use shown_runs::ShownRuns;
 use site::Site;
 use std::future::Future;
 use std::io;
@@ -131,7 +132,7 @@ impl Server {
             folders: Folders::new(folders),
             summaries: Summaries::default(),
             activity: Activity::default(),
-            inbox: ShownInbox::default(),
+            inbox: ShownRuns::default(),
             progress: KnownProgress::default(),
             repeats: Repeats::default(),
             is_stopping: AtomicBool::new(false),

@@ -33,7 +33,6 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{Html, IntoResponse, Response};
 pub(crate) use checked::checked;
 pub(crate) use diff::diff_fragment;
-pub(crate) use inbox::Shown as ShownInbox;
 pub(crate) use run::events::event_rows;
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;

@@ -9,10 +9,10 @@ use crate::counted::CountedRuns;
 use crate::diffs::Diffs;
 use crate::folders::Folders;
 use crate::idempotency::Repeats;
-use crate::pages::ShownInbox;
 use crate::problem::Problem;
 use crate::progress::KnownProgress;
 use crate::revalidation::Revalidations;
+use crate::shown_runs::ShownRuns;
 use crate::summaries::Summaries;
 use crate::tool_calls::ToolCallLogs;
 use axum::http::StatusCode;
@@ -37,7 +37,7 @@ pub(crate) struct Site {
     /// When the agents at work wrote last.
     pub(crate) activity: Activity,
     /// What the inbox showed last.
-    pub(crate) inbox: ShownInbox,
+    pub(crate) inbox: ShownRuns,
     /// How far runs have come.
     pub(crate) progress: KnownProgress,
     /// Whether the server stops: streams end then.

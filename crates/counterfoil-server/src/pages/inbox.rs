@@ -15,8 +15,7 @@ use askama::Template;
 use counterfoil_engine::journal::{RunFilter, RunGroup, RunInfo, RunOrder};
 use counterfoil_engine::{Attempt, Question, RunReport};
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 /// The number of runs whose questions are shown.
 const MAX_RUNS: usize = 100;
@@ -30,7 +29,7 @@ struct Inbox {
 }
 
 /// A run with open questions.
-pub(crate) struct Asking {
+struct Asking {
     id: String,
     address: String,
     workflow: String,
@@ -51,30 +50,6 @@ pub(crate) struct Asking {
     more_changes: usize,
     questions: Vec<Form>,
     damage: String,
-}
-
-/// What the inbox showed last of each run, so that a run is read again only when it went on: its page is
-/// made again whenever any run goes on.
-#[derive(Default)]
-pub(crate) struct Shown(Mutex<HashMap<RunKey, (Moved, Arc<Asking>)>>);
-
-/// A run: its state folder and its id.
-type RunKey = (PathBuf, String);
-/// What changes with a run: its last event, its outcome, and whether a process drives it.
-type Moved = (u64, String, bool);
-
-impl Shown {
-    /// The run as it was shown, if it is still the same.
-    fn find(&self, key: &RunKey, moved: &Moved) -> Option<Arc<Asking>> {
-        let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (known, asking) = shown.get(key)?;
-        (known == moved).then(|| Arc::clone(asking))
-    }
-
-    /// Keeps what is shown now and nothing else.
-    fn replace(&self, shown: HashMap<RunKey, (Moved, Arc<Asking>)>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = shown;
-    }
 }
 
 /// What an attempt changed. The difference is loaded when it is opened.
@@ -128,7 +103,7 @@ pub(super) fn render(site: &Arc<Site>) -> Result<Rendered, Problem> {
         let mut show = |info: &RunInfo| {
             let key = (engine.journal().folder().to_owned(), info.id.clone());
             let moved = (info.last_seq, info.outcome().to_owned(), info.is_driven());
-            let known = site.inbox.find(&key, &moved);
+            let known = site.inbox.find::<Asking>(&key, &moved);
             let asking = known.unwrap_or_else(|| Arc::new(asking(site, &info.id, info.updated_at)));
             // What could not be read is tried again.
             if asking.damage.is_empty() {
